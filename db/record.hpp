@@ -1,0 +1,155 @@
+#pragma once
+// What a tuning run found, as plain values: the trials, their facts and outcomes, and the verdict. The
+// program's JSON, the cache and the replay of recorded runs all hold this and nothing else.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "gpu_limits.hpp"
+#include "occupancy.hpp"
+#include "regtune/types.hpp"
+
+namespace regtune {
+
+// One way to compile and launch the kernel. Id 0 is the author's own code: the baseline.
+struct Variant {
+  int id = 0;
+  RegisterPolicy policy;
+  Dim3 block;
+};
+
+struct LaunchShape {
+  Dim3 grid;
+  Dim3 block;
+  std::int64_t dynamic_shared_bytes = 0;
+};
+
+// Whether the budget that was asked for is the one the compiler worked under.
+enum class BudgetStatus {
+  not_asked,   // compiler default, or author's code without bound or cap
+  in_force,    // ceiling in the cubin equals the one asked for
+  clamped,     // raised to the compiler's minimum, or lowered to 255
+  inert,       // the ceiling is one that holds without the budget too
+  overridden,  // something else in the source or the options set the ceiling
+};
+std::string_view to_string(BudgetStatus status);
+std::optional<BudgetStatus> budget_status_from_string(std::string_view text);
+
+struct Budget {
+  BudgetStatus status = BudgetStatus::not_asked;
+  int asked = 0;     // registers per thread that the policy stands for; 0: none
+  std::string note;  // names what clamped or overrode it; empty when in force
+  friend bool operator==(const Budget&, const Budget&) = default;
+};
+
+// What the machine code says of itself. Nothing here is what was asked for: all of it was read back.
+struct StaticFacts {
+  int registers_per_thread = 0;
+  int register_ceiling = 0;         // EIATTR_MAXREG_COUNT; 255 when nothing limits it
+  int spill_store_bytes = 0;        // of the kernel and all it calls, per thread
+  int spill_load_bytes = 0;
+  int stack_frame_bytes = 0;        // spills and addressable arrays, callees included
+  int static_shared_bytes = 0;      // without the system's reserve
+  int max_threads_per_block = 0;    // bound compiled in; 0: none
+  int required_threads_per_block = 0;
+  std::string code_hash;            // identity of the code: see cubin.hpp
+  Budget budget;
+  std::optional<Occupancy> occupancy;  // empty when it cannot be launched
+};
+
+struct Interval {
+  double low = 0;
+  double median = 0;
+  double high = 0;
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+struct Sample {
+  int round = 0;   // samples of one round were taken side by side
+  double ms = 0;   // per launch
+  friend bool operator==(const Sample&, const Sample&) = default;
+};
+
+struct Measurement {
+  std::vector<Sample> race;          // chose the finalists
+  std::vector<Sample> confirmation;  // fresh rounds; only these decide and are reported. Empty: no finalist
+  Interval time_ms;                  // per launch, with its confidence interval
+  Interval speedup;                  // reference over this, paired by round
+};
+
+struct NotTimed {};                                  // compiled, but there was no GPU
+struct CompileFailed { std::string message; };
+struct NotLaunchable { std::string reason; };
+struct SameCodeAs { int variant_id = 0; };           // timed once, as that variant
+struct Faulted { std::string message; };
+struct TimedOut { double limit_ms = 0; };
+struct WrongResult { std::string message; };
+struct Abandoned { std::string reason; Measurement so_far; };  // left the race: could not be the best
+
+using Outcome = std::variant<NotTimed, CompileFailed, NotLaunchable, SameCodeAs, Faulted, TimedOut, WrongResult,
+                             Abandoned, Measurement>;
+
+struct Trial {
+  Variant variant;
+  LaunchShape shape;
+  std::optional<StaticFacts> facts;  // empty when it did not compile
+  Outcome outcome;
+};
+
+struct Verdict {
+  enum class Kind { improved, no_gain, inconclusive };
+  Kind kind = Kind::no_gain;
+  int reference_id = 0;    // the author's code, or its stand-in where that cannot be launched
+  int best_id = 0;         // the author's code unless improved
+  int best_in_source_id = 0;  // the best that can be written into the source; reference_id when none gains
+  Interval speedup;           // of best_id, from confirmation rounds
+  Interval speedup_in_source;
+  std::string reason;         // one sentence
+};
+std::string_view to_string(Verdict::Kind kind);
+std::optional<Verdict::Kind> verdict_kind_from_string(std::string_view text);
+
+struct GpuState {
+  GpuId id;
+  GpuLimits limits;
+  std::string driver_version;      // "580.159.04"
+  std::int64_t memory_bytes = 0;
+  std::int64_t l2_bytes = 0;
+  std::vector<std::string> other_users;  // processes that hold the GPU, where that can be seen
+};
+
+// How a run was measured: all that is needed to judge or repeat it.
+struct MeasureSettings {
+  double margin = 0.005;       // differences below this share are no difference
+  double confidence = 0.99;
+  double budget_s = 60;        // GPU time
+  double timeout_ms = 10000;   // one launch
+  std::uint64_t seed = 1;      // data and the order of rounds
+  int launches_per_sample = 1;
+  bool restored = false;       // outputs put back before each timed launch
+};
+
+struct TuningRecord {
+  std::string regtune_version;
+  std::string started;             // UTC, ISO 8601
+  std::string host;
+  std::string architecture;        // "sm_90"
+  std::optional<GpuState> gpu;     // empty: nothing was timed
+  std::string compiler;            // "NVRTC 13.0.88"
+  std::string source_path;         // as given
+  std::string source_hash;         // of the text and all it includes
+  std::vector<std::string> options;
+  std::string kernel;              // mangled name
+  std::string signature;           // demangled
+  Sizes sizes;
+  std::vector<std::string> arguments;  // one line each, as they were filled in
+  LaunchShape author_shape;
+  MeasureSettings settings;
+  std::vector<Trial> trials;       // in order of id
+  std::optional<Verdict> verdict;  // empty: nothing was timed
+};
+
+}  // namespace regtune

@@ -1,0 +1,40 @@
+#pragma once
+// Reads a cubin (an ELF file of CUDA machine code): its kernels, what they take, where they spill, and a
+// hash that is equal exactly when two kernels are the same code. Needs no GPU, no driver and no
+// disassembler. Refuses whatever is not a well-formed cubin of sm_75 or newer.
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace regtune {
+
+struct CubinParameter {
+  int ordinal = 0;
+  int offset_bytes = 0;
+  int size_bytes = 0;
+};
+
+struct CubinKernel {
+  std::string name;  // mangled
+  int registers_per_thread = 0;        // EIATTR_REGCOUNT
+  int register_ceiling = 255;          // EIATTR_MAXREG_COUNT; 255 when absent
+  int stack_frame_bytes = 0;           // EIATTR_MIN_STACK_SIZE where it exceeds FRAME_SIZE: callees included
+  int spill_store_bytes = 0;           // attribute 0x55, summed over the kernel and all it calls
+  int spill_load_bytes = 0;
+  int static_shared_bytes = 0;         // without the 1 KiB reserve that sm_90 and later add
+  int max_threads_per_block = 0;       // EIATTR_MAX_THREADS, product of x, y, z; 0: no bound
+  int required_threads_per_block = 0;  // EIATTR_REQNTID, likewise
+  std::vector<CubinParameter> parameters;  // by ordinal
+  std::string code_hash;               // 32 hex digits: XXH3-128 over code, callees, constants and resources
+};
+
+struct Cubin {
+  int sm = 0;  // 90 for sm_90
+  std::vector<CubinKernel> kernels;  // in order of name
+};
+
+// Throws Error(source_not_compiled) that says which part of the file is malformed. Bounded in time and
+// memory by the size of `bytes`, whatever they hold.
+Cubin read_cubin(std::string_view bytes);
+
+}  // namespace regtune

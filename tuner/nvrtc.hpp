@@ -1,0 +1,45 @@
+#pragma once
+// NVRTC, opened at run time and never linked: one build serves every CUDA 12 and 13, and starts without
+// either. The only file that includes nvrtc.h is nvrtc.cpp. Call it in a child process only (worker.hpp):
+// a crash of the compiler then costs one variant.
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace regtune {
+
+struct NvrtcRequest {
+  std::string source;
+  std::string file_name;                // used in messages
+  std::vector<std::string> options;     // as NVRTC takes them
+  std::vector<std::string> name_expressions;  // "sgemm<128, float>"
+};
+
+struct NvrtcReply {
+  bool compiled = false;
+  std::string cubin;  // machine code; empty when not compiled
+  std::string log;    // the compiler's messages, with ptxas's report
+  std::vector<std::string> lowered_names;  // mangled, one per name expression
+};
+
+class Nvrtc {
+ public:
+  // Looks in REGTUNE_NVRTC (a file), CUDA_HOME and CUDA_PATH, the loader's path, and the usual folders.
+  // Throws Error(no_toolkit) that lists where it looked and how to install it.
+  static Nvrtc open();
+  Nvrtc(Nvrtc&&) noexcept;
+  Nvrtc& operator=(Nvrtc&&) noexcept;
+  ~Nvrtc();
+
+  std::string version() const;        // "13.0"
+  std::string library_path() const;   // the file that was opened
+  std::vector<int> supported_architectures() const;  // {75, 80, ...}
+  NvrtcReply compile(const NvrtcRequest& request) const;
+
+ private:
+  struct Library;
+  explicit Nvrtc(std::unique_ptr<Library> library);
+  std::unique_ptr<Library> library_;
+};
+
+}  // namespace regtune

@@ -1,0 +1,60 @@
+#pragma once
+// The plan of what is launched: every size, grid, buffer and scalar as a number, ready for the process that
+// owns the GPU. Made from the launch description and the kernel's signature; nothing is allocated here.
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "description.hpp"
+#include "record.hpp"
+#include "signature.hpp"
+
+namespace regtune {
+
+enum class ElementType { i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, boolean };
+int size_bytes(ElementType type);
+std::string_view to_string(ElementType type);  // C's spelling: "float", "unsigned int", "__half"
+
+struct BufferInit {
+  enum class Kind { zeros, ones, iota, uniform, normal, file };
+  Kind kind = Kind::zeros;
+  double a = 0;      // uniform: low;  normal: mean
+  double b = 1;      // uniform: high; normal: standard deviation
+  std::string path;  // file: an existing .bin or .npy whose size was checked against the buffer
+};
+
+struct BufferPlan {
+  std::string name;
+  ElementType type = ElementType::f32;
+  std::int64_t count = 0;  // elements
+  BufferInit init;
+  bool output = false;     // compared with the reference's after a launch, and restored before one
+  double absolute_tolerance = 0;  // 0 and 0: bit by bit
+  double relative_tolerance = 0;
+};
+
+struct ScalarPlan {
+  std::string name;
+  std::string bytes;  // as the parameter takes them, little-endian; exactly the parameter's size
+  std::string value;  // for people: "16777216"
+};
+
+using ParameterPlan = std::variant<BufferPlan, ScalarPlan>;
+
+struct WorkloadPlan {
+  Sizes sizes;
+  std::vector<LaunchShape> shapes;  // one per block of the description; the first is the author's
+  std::vector<ParameterPlan> parameters;  // in the kernel's order
+  std::uint64_t seed = 1;
+};
+
+// Throws Error: missing_argument (names the parameter and the line to write), bad_description (an
+// expression, a type or a file that does not fit; names file, line and key), bad_launch (a grid or block of
+// 0 or over CUDA's limits, a size that is negative or not integral).
+WorkloadPlan plan_workload(const LaunchDescription& description, const KernelSignature& signature);
+
+// One line per parameter, as the report shows it: "in   const float*  16777216 x float, uniform(0, 1)".
+std::vector<std::string> describe_arguments(const WorkloadPlan& plan, const KernelSignature& signature);
+
+}  // namespace regtune
