@@ -15,21 +15,24 @@ struct CubinParameter {
 };
 
 struct CubinKernel {
-  std::string name;  // mangled
-  int registers_per_thread = 0;        // EIATTR_REGCOUNT
-  int register_ceiling = 255;          // EIATTR_MAXREG_COUNT; 255 when absent
-  int stack_frame_bytes = 0;           // EIATTR_MIN_STACK_SIZE where it exceeds FRAME_SIZE: callees included
-  int spill_store_bytes = 0;           // attribute 0x55, summed over the kernel and all it calls
+  std::string name;              // mangled
+  int registers_per_thread = 0;  // EIATTR_REGCOUNT; the most of the kernel and all it calls
+  int register_ceiling = 255;    // EIATTR_MAXREG_COUNT; 255 when absent
+  int stack_frame_bytes = 0;     // the greater of EIATTR_MIN_STACK_SIZE and FRAME_SIZE: callees included
+  int spill_store_bytes = 0;     // attribute 0x55, summed over the kernel and all it calls
   int spill_load_bytes = 0;
-  int static_shared_bytes = 0;         // without the 1 KiB reserve that sm_90 and later add
-  int max_threads_per_block = 0;       // EIATTR_MAX_THREADS, product of x, y, z; 0: no bound
-  int required_threads_per_block = 0;  // EIATTR_REQNTID, likewise
+  int static_shared_bytes = 0;             // without the 1 KiB reserve that sm_90 and later add
+  int max_threads_per_block = 0;           // EIATTR_MAX_THREADS, product of x, y, z; 0: no bound
+  int required_threads_per_block = 0;      // EIATTR_REQNTID, likewise
   std::vector<CubinParameter> parameters;  // by ordinal
-  std::string code_hash;               // 32 hex digits: XXH3-128 over code, callees, constants and resources
+  // 32 hex digits: XXH3-128 over the code of the kernel and all it calls, relocations, constants, registers,
+  // frame, static shared memory and launch limits (max and required threads). The kernel's own name and the
+  // ceiling are not in it: two caps that give the same code are one.
+  std::string code_hash;
 };
 
 struct Cubin {
-  int sm = 0;  // 90 for sm_90
+  int sm = 0;                        // 90 for sm_90
   std::vector<CubinKernel> kernels;  // in order of name
 };
 

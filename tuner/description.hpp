@@ -1,7 +1,8 @@
 #pragma once
 // The launch description: what the author says about how the kernel is launched. TOML, in a comment of the
-// source (/*regtune ... */) or in a side file, and the same keys as flags, which win. Text is kept as
-// written; workload.hpp evaluates it.
+// source (/*regtune ... */) or in a side file, and the same keys as flags, which win. Expressions are kept as
+// written and workload.hpp evaluates them; unknown keys, values of the wrong type and impossible blocks are
+// refused here, where the line is known.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -9,19 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "expression.hpp"
 #include "regtune/types.hpp"
 
 namespace regtune {
-
-// Where a value was written, for messages: "saxpy.cu:3: sizes.n", or "--set n".
-struct Origin {
-  std::string text;
-};
-
-struct Expression {
-  std::string text;  // Lua, see expression.hpp; a number in the TOML arrives as its decimal text
-  Origin origin;
-};
 
 struct SizeDescription {
   std::string name;
@@ -33,9 +25,9 @@ struct ArgumentDescription {
   Origin origin;
   std::optional<Expression> scalar;  // exactly one of scalar and length is set
   std::optional<Expression> length;  // buffer: elements
-  std::string init;                  // buffer: "uniform(0, 1)"; empty: zeros
-  std::string type;                  // buffer: element type where the signature does not tell; may be empty
-  std::optional<bool> output;        // buffer: default: a pointer to non-const
+  std::string init;            // buffer: zeros | ones | iota | uniform(a, b) | normal(m, s) | file:path; empty: zeros
+  std::string type;            // C type of an element or of the scalar; empty: as the signature tells
+  std::optional<bool> output;  // buffer: default: a pointer to non-const
   double absolute_tolerance = 0;
   double relative_tolerance = 0;
 };
@@ -43,36 +35,41 @@ struct ArgumentDescription {
 struct LaunchDescription {
   std::optional<std::string> kernel;
   std::vector<SizeDescription> sizes;
-  std::vector<Dim3> blocks;          // the first is the author's; empty: not described
-  std::optional<Expression> grid;    // gives 1 to 3 numbers
+  std::vector<Dim3> blocks;        // the first is the author's; empty: not described; each is launchable
+  std::optional<Expression> grid;  // gives 1 to 3 numbers
   std::optional<Expression> dynamic_shared_bytes;
   std::vector<ArgumentDescription> arguments;
-  std::vector<std::string> options;          // the author's compiler options
+  std::vector<std::string> options;                    // the author's compiler options
   std::vector<std::filesystem::path> include_folders;  // absolute, or relative to the source's folder
   std::optional<std::uint64_t> seed;
-  std::filesystem::path base_folder;         // data files are relative to it
+  std::filesystem::path base_folder;  // data files are relative to it
 };
 
 // The comment block of `source_text` if it has one, else the side file beside `source_path`
 // (k.cu -> k.regtune.toml) if there is one, else an empty description. Having both is an error.
-// Throws Error(bad_description) naming file, line and key.
+// Throws Error(bad_description) naming file, line and key; bad_launch for a block that CUDA cannot launch.
 LaunchDescription read_description(const std::filesystem::path& source_path, std::string_view source_text);
 
 // What was given on the command line; each that is set wins over the file's.
 struct DescriptionFlags {
-  std::optional<std::string> kernel;        // --kernel NAME
-  std::vector<std::string> sizes;           // --set n=1<<24
-  std::optional<std::string> block;         // --block 128,256 or 32x8,16x16
-  std::optional<std::string> grid;          // --grid 'ceil_div(n, block)'
+  std::optional<std::string> kernel;                // --kernel NAME
+  std::vector<std::string> sizes;                   // --set n=1<<24
+  std::optional<std::string> block;                 // --block 128,256 or 32x8,16x16
+  std::optional<std::string> grid;                  // --grid 'ceil_div(n, block)'
   std::optional<std::string> dynamic_shared_bytes;  // --shared EXPR
-  std::vector<std::string> arguments;       // --arg in=buffer(n, uniform(0,1)), --arg a=2.5, --arg out=output(n)
-  std::vector<std::string> options;         // --option / everything after --: added to the author's
-  std::vector<std::string> include_folders; // -I, relative to the current folder
-  std::vector<std::string> defines;         // -D
-  std::optional<std::uint64_t> seed;        // --seed
+  std::vector<std::string> arguments;        // --arg n=n, --arg a=2.5, --arg 'in={buffer="n", init="uniform(0,1)"}': an
+                                             // expression, or the TOML table that the file would hold
+  std::vector<std::string> options;          // --option / everything after --: added to the author's
+  std::vector<std::string> include_folders;  // -I, relative to the current folder
+  std::vector<std::string> defines;          // -D
+  std::optional<std::uint64_t> seed;         // --seed
 };
 
-// Throws Error(bad_description) naming the flag.
+// A size that the file does not have is put before the file's, so that the file's expressions can use it.
+// Throws Error(bad_description or bad_launch) naming the flag.
 LaunchDescription with_flags(LaunchDescription description, const DescriptionFlags& flags);
+
+// "; did you mean \"grid\"?" when a known word is at most two edits away, else an empty text.
+std::string near_miss(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace regtune

@@ -10,15 +10,15 @@ namespace regtune {
 
 struct NvrtcRequest {
   std::string source;
-  std::string file_name;                // used in messages
-  std::vector<std::string> options;     // as NVRTC takes them
+  std::string file_name;                      // used in messages
+  std::vector<std::string> options;           // as NVRTC takes them
   std::vector<std::string> name_expressions;  // "sgemm<128, float>"
 };
 
 struct NvrtcReply {
   bool compiled = false;
-  std::string cubin;  // machine code; empty when not compiled
-  std::string log;    // the compiler's messages, with ptxas's report
+  std::string cubin;                       // machine code; empty when not compiled
+  std::string log;                         // the compiler's messages, with ptxas's report
   std::vector<std::string> lowered_names;  // mangled, one per name expression
 };
 
@@ -31,9 +31,16 @@ class Nvrtc {
   Nvrtc& operator=(Nvrtc&&) noexcept;
   ~Nvrtc();
 
-  std::string version() const;        // "13.0"
-  std::string library_path() const;   // the file that was opened
+  std::string version() const;       // "13.0.88" where the file's name tells the build, else "13.0"
+  std::string library_path() const;  // the file that was opened
+  // True from 12.9 on: NVRTC then keeps a cache of its own, and a hit leaves the log without ptxas's report.
+  // Such a version must be given --no-cache; an older one refuses it as an unknown option.
+  bool has_own_cache() const;
+  // Asks the compiler itself, with an empty program: 12.6, say, refuses --frandom-seed as unknown.
+  bool accepts_option(const std::string& option) const;
   std::vector<int> supported_architectures() const;  // {75, 80, ...}
+  // A source that does not compile, an option or an architecture that NVRTC refuses, and options that give
+  // no machine code (compute_90 instead of sm_90) are a reply with `compiled` false and the reason in `log`.
   NvrtcReply compile(const NvrtcRequest& request) const;
 
  private:

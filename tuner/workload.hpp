@@ -7,21 +7,18 @@
 #include <vector>
 
 #include "description.hpp"
+#include "element_type.hpp"
 #include "record.hpp"
 #include "signature.hpp"
 
 namespace regtune {
-
-enum class ElementType { i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, boolean };
-int size_bytes(ElementType type);
-std::string_view to_string(ElementType type);  // C's spelling: "float", "unsigned int", "__half"
 
 struct BufferInit {
   enum class Kind { zeros, ones, iota, uniform, normal, file };
   Kind kind = Kind::zeros;
   double a = 0;      // uniform: low;  normal: mean
   double b = 1;      // uniform: high; normal: standard deviation
-  std::string path;  // file: an existing .bin or .npy whose size was checked against the buffer
+  std::string path;  // file: an existing .bin or .npy whose size and type were checked against the buffer
 };
 
 struct BufferPlan {
@@ -29,7 +26,8 @@ struct BufferPlan {
   ElementType type = ElementType::f32;
   std::int64_t count = 0;  // elements
   BufferInit init;
-  bool output = false;     // compared with the reference's after a launch, and restored before one
+  bool writable = false;          // the kernel may change it: its pointer is not to const
+  bool output = false;            // compared with the reference's after a launch, and restored before one
   double absolute_tolerance = 0;  // 0 and 0: bit by bit
   double relative_tolerance = 0;
 };
@@ -44,14 +42,18 @@ using ParameterPlan = std::variant<BufferPlan, ScalarPlan>;
 
 struct WorkloadPlan {
   Sizes sizes;
-  std::vector<LaunchShape> shapes;  // one per block of the description; the first is the author's
+  std::vector<LaunchShape> shapes;        // one per block of the description; the first is the author's
   std::vector<ParameterPlan> parameters;  // in the kernel's order
   std::uint64_t seed = 1;
+  std::vector<std::string> notes;  // what was assumed, one sentence each, for the user
 };
 
+// `block` in an expression is the number of threads; a buffer whose length depends on it gets the largest of all
+// blocks, a scalar may not depend on it. Reads the headers of data files, not their data.
 // Throws Error: missing_argument (names the parameter and the line to write), bad_description (an
-// expression, a type or a file that does not fit; names file, line and key), bad_launch (a grid or block of
-// 0 or over CUDA's limits, a size that is negative or not integral).
+// expression, a type or a file that does not fit; names file, line and key), file_not_found (a data file),
+// bad_launch (a grid or block of 0 or over CUDA's limits, a size, length or shared memory that is negative),
+// buffer_too_large (more bytes than 64 bits count).
 WorkloadPlan plan_workload(const LaunchDescription& description, const KernelSignature& signature);
 
 // One line per parameter, as the report shows it: "in   const float*  16777216 x float, uniform(0, 1)".

@@ -1,0 +1,152 @@
+#include "record_rows.hpp"
+
+#include "columns.hpp"
+#include "key.hpp"
+
+namespace regtune {
+namespace {
+
+void write_lines(Database& database, std::int64_t run, const char* list, const std::vector<std::string>& lines) {
+  Statement insert(database, "INSERT INTO run_line VALUES (?, ?, ?, ?)");
+  int ordinal = 0;
+  for (const std::string& line : lines) insert.run(run, list, ordinal++, line);
+}
+
+std::vector<std::string> read_lines(Database& database, std::int64_t run, const char* list) {
+  Statement select(database, "SELECT line FROM run_line WHERE run_id = ? AND list = ? ORDER BY ordinal");
+  select.bind(run, list);
+  std::vector<std::string> lines;
+  while (select.step()) lines.push_back(select.text(0));
+  return lines;
+}
+
+void write_gpu(Database& database, std::int64_t run, const GpuState& gpu) {
+  const GpuLimits& l = gpu.limits;
+  Statement(database, "INSERT INTO run_gpu VALUES " + placeholders(23))
+      .run(run, gpu.id.name, gpu.id.compute_major, gpu.id.compute_minor, gpu.id.sm_count, gpu.driver_version,
+           gpu.memory_bytes, gpu.l2_bytes, l.compute_major, l.compute_minor, l.max_threads_per_sm, l.max_blocks_per_sm,
+           l.registers_per_sm, l.registers_per_block, l.register_allocation_unit, l.sub_partitions_per_sm,
+           l.max_registers_per_thread, l.max_threads_per_block, l.shared_bytes_per_sm, l.shared_bytes_per_block,
+           l.shared_bytes_per_block_optin, l.reserved_shared_bytes_per_block, l.shared_allocation_unit_bytes);
+  write_lines(database, run, "gpu_user", gpu.other_users);
+}
+
+std::optional<GpuState> read_gpu(Database& database, std::int64_t run) {
+  Statement select(database, "SELECT * FROM run_gpu WHERE run_id = ?");
+  if (!select.bind(run).step()) return std::nullopt;
+  Columns columns(database, select);
+  columns.skip(1);
+  GpuState gpu;
+  gpu.id.name = columns.text();
+  gpu.id.compute_major = columns.number();
+  gpu.id.compute_minor = columns.number();
+  gpu.id.sm_count = columns.number();
+  gpu.driver_version = columns.text();
+  gpu.memory_bytes = columns.integer();
+  gpu.l2_bytes = columns.integer();
+  GpuLimits& l = gpu.limits;
+  for (int* field :
+       {&l.compute_major, &l.compute_minor, &l.max_threads_per_sm, &l.max_blocks_per_sm, &l.registers_per_sm,
+        &l.registers_per_block, &l.register_allocation_unit, &l.sub_partitions_per_sm, &l.max_registers_per_thread,
+        &l.max_threads_per_block, &l.shared_bytes_per_sm, &l.shared_bytes_per_block, &l.shared_bytes_per_block_optin,
+        &l.reserved_shared_bytes_per_block, &l.shared_allocation_unit_bytes}) {
+    *field = columns.number();
+  }
+  gpu.other_users = read_lines(database, run, "gpu_user");
+  return gpu;
+}
+
+}  // namespace
+
+std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord& record,
+                        std::optional<std::int64_t> finish_order) {
+  const auto model = record.gpu ? std::optional(gpu_model_key(record.gpu->id.name)) : std::nullopt;
+  const LaunchShape& shape = record.author_shape;
+  const MeasureSettings& settings = record.settings;
+  const std::string& signature = record.signature.empty() ? record.kernel : record.signature;
+  Statement(database,
+            "INSERT INTO tuning_run VALUES (?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, "
+            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .run(id != 0 ? std::optional(id) : std::nullopt, finish_order ? "finished" : "running", finish_order,
+           run_key(record), bare_kernel_name(signature), hash_of(record.sizes), hash_of_options(record.options), model,
+           record.regtune_version, record.started, record.host, record.architecture, record.compiler,
+           record.source_path, record.source_hash, record.kernel, record.signature, shape.grid.x, shape.grid.y,
+           shape.grid.z, shape.block.x, shape.block.y, shape.block.z, shape.dynamic_shared_bytes, settings.margin,
+           settings.confidence, settings.budget_s, settings.timeout_ms, static_cast<std::int64_t>(settings.seed),
+           settings.launches_per_sample, settings.restored);
+  const std::int64_t run = database.last_insert_id();
+  Statement size(database, "INSERT INTO run_size VALUES (?, ?, ?)");
+  for (const auto& [name, value] : record.sizes) size.run(run, name, value);
+  write_lines(database, run, "option", record.options);
+  write_lines(database, run, "argument", record.arguments);
+  if (record.gpu) write_gpu(database, run, *record.gpu);
+  return run;
+}
+
+std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
+  Statement select(
+      database,
+      "SELECT regtune_version, started, host, architecture, compiler, source_path, source_hash, kernel, "
+      "signature, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_shared_bytes, margin, "
+      "confidence, budget_s, timeout_ms, seed, launches_per_sample, restored FROM tuning_run WHERE id = ?");
+  if (!select.bind(run).step()) return std::nullopt;
+  Columns columns(database, select);
+  TuningRecord record;
+  record.regtune_version = columns.text();
+  record.started = columns.text();
+  record.host = columns.text();
+  record.architecture = columns.text();
+  record.compiler = columns.text();
+  record.source_path = columns.text();
+  record.source_hash = columns.text();
+  record.kernel = columns.text();
+  record.signature = columns.text();
+  record.author_shape.grid = columns.dim3();
+  record.author_shape.block = columns.dim3();
+  record.author_shape.dynamic_shared_bytes = columns.integer();
+  record.settings.margin = columns.real();
+  record.settings.confidence = columns.real();
+  record.settings.budget_s = columns.real();
+  record.settings.timeout_ms = columns.real();
+  record.settings.seed = static_cast<std::uint64_t>(columns.integer());
+  record.settings.launches_per_sample = columns.number();
+  record.settings.restored = columns.integer() != 0;
+  record.sizes = read_sizes(database, run);
+  record.options = read_lines(database, run, "option");
+  record.arguments = read_lines(database, run, "argument");
+  record.gpu = read_gpu(database, run);
+  return record;
+}
+
+Sizes read_sizes(Database& database, std::int64_t run) {
+  Statement select(database, "SELECT name, value FROM run_size WHERE run_id = ?");
+  select.bind(run);
+  Sizes sizes;
+  while (select.step()) sizes[select.text(0)] = select.integer(1);
+  return sizes;
+}
+
+void write_verdict(Database& database, std::int64_t run, const Verdict& verdict) {
+  Statement(database, "INSERT INTO verdict VALUES " + placeholders(12))
+      .run(run, to_string(verdict.kind), verdict.reference_id, verdict.best_id, verdict.best_in_source_id,
+           verdict.speedup.low, verdict.speedup.median, verdict.speedup.high, verdict.speedup_in_source.low,
+           verdict.speedup_in_source.median, verdict.speedup_in_source.high, verdict.reason);
+}
+
+std::optional<Verdict> read_verdict(Database& database, std::int64_t run) {
+  Statement select(database, "SELECT * FROM verdict WHERE run_id = ?");
+  if (!select.bind(run).step()) return std::nullopt;
+  Columns columns(database, select);
+  columns.skip(1);
+  Verdict verdict;
+  verdict.kind = columns.named(verdict_kind_from_string);
+  verdict.reference_id = columns.number();
+  verdict.best_id = columns.number();
+  verdict.best_in_source_id = columns.number();
+  verdict.speedup = columns.interval();
+  verdict.speedup_in_source = columns.interval();
+  verdict.reason = columns.text();
+  return verdict;
+}
+
+}  // namespace regtune

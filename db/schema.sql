@@ -1,0 +1,195 @@
+-- The schema of the cache file, version 1. Executed once, inside the transaction that also sets
+-- application_id and user_version (store.cpp), so a file is either empty or complete.
+--
+-- A run is one tuning of one kernel. It is 'running' until its verdict is in; only a finished run answers a
+-- look-up or replaces an earlier finished run of the same run_key. Everything below a run goes with it.
+-- Compile results and codes belong to no run: the next run of the same source takes them up.
+
+CREATE TABLE tuning_run (
+  id                      INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: a process may still hold it
+  state                   TEXT NOT NULL CHECK (state IN ('running', 'finished')),
+  finish_order            INTEGER,           -- rises with every finished run; independent of clocks
+  begun_s                 INTEGER NOT NULL,  -- Unix time of the row, to clear away what a killed run left
+  run_key                 TEXT NOT NULL,     -- hash of all that can change the answer: key.hpp, run_key
+  kernel_name             TEXT NOT NULL,     -- bare name, for look-ups: "sgemm"
+  sizes_hash              TEXT NOT NULL,
+  options_hash            TEXT NOT NULL,
+  gpu_model               TEXT,              -- normal form: key.hpp, gpu_model_key; NULL: nothing was timed
+  regtune_version         TEXT NOT NULL,
+  started                 TEXT NOT NULL,     -- UTC, ISO 8601
+  host                    TEXT NOT NULL,
+  architecture            TEXT NOT NULL,
+  compiler                TEXT NOT NULL,
+  source_path             TEXT NOT NULL,
+  source_hash             TEXT NOT NULL,
+  kernel                  TEXT NOT NULL,     -- mangled, template arguments included
+  signature               TEXT NOT NULL,     -- demangled
+  grid_x                  INTEGER NOT NULL,
+  grid_y                  INTEGER NOT NULL,
+  grid_z                  INTEGER NOT NULL,
+  block_x                 INTEGER NOT NULL,
+  block_y                 INTEGER NOT NULL,
+  block_z                 INTEGER NOT NULL,
+  dynamic_shared_bytes    INTEGER NOT NULL,
+  margin                  REAL,              -- every REAL may be NULL: SQLite stores NaN so
+  confidence              REAL,
+  budget_s                REAL,
+  timeout_ms              REAL,
+  seed                    INTEGER NOT NULL,  -- the bits of an unsigned number
+  launches_per_sample     INTEGER NOT NULL,
+  restored                INTEGER NOT NULL,
+  CHECK ((state = 'finished') = (finish_order IS NOT NULL))
+) STRICT;
+CREATE INDEX tuning_run_by_name ON tuning_run (kernel_name, sizes_hash, finish_order);
+CREATE INDEX tuning_run_by_kernel ON tuning_run (kernel, sizes_hash, finish_order);
+CREATE INDEX tuning_run_by_key ON tuning_run (run_key, state);
+CREATE INDEX tuning_run_by_finish ON tuning_run (finish_order);
+
+CREATE TABLE run_size (
+  run_id INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
+  name   TEXT NOT NULL,
+  value  INTEGER NOT NULL,
+  PRIMARY KEY (run_id, name)
+) STRICT, WITHOUT ROWID;
+
+-- The lists of texts of a run: compiler options, arguments as filled in, other users of the GPU.
+CREATE TABLE run_line (
+  run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
+  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user')),
+  ordinal INTEGER NOT NULL,
+  line    TEXT NOT NULL,
+  PRIMARY KEY (run_id, list, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE run_gpu (
+  run_id                          INTEGER PRIMARY KEY REFERENCES tuning_run (id) ON DELETE CASCADE,
+  name                            TEXT NOT NULL,  -- as the driver spells it
+  compute_major                   INTEGER NOT NULL,
+  compute_minor                   INTEGER NOT NULL,
+  sm_count                        INTEGER NOT NULL,
+  driver_version                  TEXT NOT NULL,
+  memory_bytes                    INTEGER NOT NULL,
+  l2_bytes                        INTEGER NOT NULL,
+  limits_compute_major            INTEGER NOT NULL,
+  limits_compute_minor            INTEGER NOT NULL,
+  max_threads_per_sm              INTEGER NOT NULL,
+  max_blocks_per_sm               INTEGER NOT NULL,
+  registers_per_sm                INTEGER NOT NULL,
+  registers_per_block             INTEGER NOT NULL,
+  register_allocation_unit        INTEGER NOT NULL,
+  sub_partitions_per_sm           INTEGER NOT NULL,
+  max_registers_per_thread        INTEGER NOT NULL,
+  max_threads_per_block           INTEGER NOT NULL,
+  shared_bytes_per_sm             INTEGER NOT NULL,
+  shared_bytes_per_block          INTEGER NOT NULL,
+  shared_bytes_per_block_optin    INTEGER NOT NULL,
+  reserved_shared_bytes_per_block INTEGER NOT NULL,
+  shared_allocation_unit_bytes    INTEGER NOT NULL
+) STRICT;
+
+-- One variant of a run: how it is compiled and launched, what its code says, and what became of it. The
+-- facts are NULL together when it did not compile, the occupancy when it cannot be launched.
+CREATE TABLE trial (
+  run_id                     INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
+  variant_id                 INTEGER NOT NULL,
+  policy                     TEXT NOT NULL,
+  policy_first               INTEGER NOT NULL,  -- registers per thread, or max threads per block
+  policy_second              INTEGER NOT NULL,  -- min blocks per SM
+  variant_block_x            INTEGER NOT NULL,
+  variant_block_y            INTEGER NOT NULL,
+  variant_block_z            INTEGER NOT NULL,
+  grid_x                     INTEGER NOT NULL,
+  grid_y                     INTEGER NOT NULL,
+  grid_z                     INTEGER NOT NULL,
+  block_x                    INTEGER NOT NULL,
+  block_y                    INTEGER NOT NULL,
+  block_z                    INTEGER NOT NULL,
+  dynamic_shared_bytes       INTEGER NOT NULL,
+  registers_per_thread       INTEGER,
+  register_ceiling           INTEGER,
+  spill_store_bytes          INTEGER,
+  spill_load_bytes           INTEGER,
+  stack_frame_bytes          INTEGER,
+  static_shared_bytes        INTEGER,
+  max_threads_per_block      INTEGER,
+  required_threads_per_block INTEGER,
+  code_hash                  TEXT,
+  budget_status              TEXT,
+  budget_asked               INTEGER,
+  budget_note                TEXT,
+  active_blocks_per_sm       INTEGER,
+  occupancy                  REAL,
+  limiter                    TEXT,
+  outcome                    TEXT NOT NULL,
+  outcome_text               TEXT,     -- message or reason
+  same_code_as               INTEGER,
+  limit_ms                   REAL,
+  time_low_ms                REAL,
+  time_median_ms             REAL,
+  time_high_ms               REAL,
+  speedup_low                REAL,
+  speedup_median             REAL,
+  speedup_high               REAL,
+  PRIMARY KEY (run_id, variant_id)
+) STRICT, WITHOUT ROWID;
+
+-- One timing. Appended round by round, so that a killed run loses at most the round it was in.
+CREATE TABLE sample (
+  run_id     INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
+  variant_id INTEGER NOT NULL,
+  phase      INTEGER NOT NULL CHECK (phase IN (0, 1)),  -- 0 race, 1 confirmation
+  ordinal    INTEGER NOT NULL,
+  round      INTEGER NOT NULL,
+  ms         REAL,
+  PRIMARY KEY (run_id, variant_id, phase, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE verdict (
+  run_id                   INTEGER PRIMARY KEY REFERENCES tuning_run (id) ON DELETE CASCADE,
+  kind                     TEXT NOT NULL,
+  reference_id             INTEGER NOT NULL,
+  best_id                  INTEGER NOT NULL,
+  best_in_source_id        INTEGER NOT NULL,
+  speedup_low              REAL,
+  speedup_median           REAL,
+  speedup_high             REAL,
+  speedup_in_source_low    REAL,
+  speedup_in_source_median REAL,
+  speedup_in_source_high   REAL,
+  reason                   TEXT NOT NULL
+) STRICT;
+
+-- A cubin, by the hash of its bytes, which is checked again when it is read.
+CREATE TABLE code (
+  content_hash TEXT PRIMARY KEY,
+  cubin        BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What one policy compiles to. All cubins of one code_hash are the same code, so they share one row of code.
+CREATE TABLE compile_result (
+  source_hash                TEXT NOT NULL,
+  options_hash               TEXT NOT NULL,
+  compiler                   TEXT NOT NULL,
+  architecture               TEXT NOT NULL,
+  kernel                     TEXT NOT NULL,
+  policy                     TEXT NOT NULL,
+  policy_first               INTEGER NOT NULL,
+  policy_second              INTEGER NOT NULL,
+  registers_per_thread       INTEGER,
+  register_ceiling           INTEGER,
+  spill_store_bytes          INTEGER,
+  spill_load_bytes           INTEGER,
+  stack_frame_bytes          INTEGER,
+  static_shared_bytes        INTEGER,
+  max_threads_per_block      INTEGER,
+  required_threads_per_block INTEGER,
+  code_hash                  TEXT,
+  budget_status              TEXT,
+  budget_asked               INTEGER,
+  budget_note                TEXT,
+  failure                    TEXT,  -- the compiler's message; NULL when it compiled
+  log_excerpt                TEXT NOT NULL,
+  content_hash               TEXT REFERENCES code (content_hash),
+  PRIMARY KEY (source_hash, options_hash, compiler, architecture, kernel, policy, policy_first, policy_second)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX compile_result_by_kernel ON compile_result (kernel);

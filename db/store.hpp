@@ -1,0 +1,84 @@
+#pragma once
+// The cache of tuning runs: one SQLite file, every call one transaction. A run is begun, filled while it
+// goes on, and finished; a killed one loses at most what it had not handed over. An unfinished run never
+// answers a look-up and never replaces a finished one. A look-up reads only: it creates no file. Refuses
+// files of other programs and of newer versions. All calls throw Error(cache_unusable | cache_read_only).
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "record.hpp"
+#include "sqlite.hpp"
+#include "trial_rows.hpp"
+
+namespace regtune {
+
+// REGTUNE_CACHE, else $XDG_CACHE_HOME/regtune/regtune.db, else $HOME/.cache/regtune/regtune.db.
+std::filesystem::path default_cache_path();
+
+struct RoundSample {
+  int variant_id = 0;
+  double ms = 0;  // per launch
+};
+
+struct LookupKey {
+  std::string kernel;                   // bare, qualified or mangled name, or the whole signature
+  Sizes sizes;                          // all of them, and no others
+  std::optional<std::string> gpu_name;  // in any spelling that gpu_model_key makes equal; empty: any GPU
+};
+
+struct StoredRun {
+  std::int64_t id = 0;
+  std::string kernel;  // mangled
+  std::string signature;
+  std::string architecture;
+  std::string gpu_name;  // as the driver spelled it
+  std::string started;
+  Sizes sizes;
+};
+
+class Store {
+ public:
+  // For tuning: creates the folders, the file and the schema where they are missing.
+  static Store open(const std::filesystem::path& file);
+  // For look-ups: read-only. Empty when there is no such file, or nothing was ever stored in it.
+  static std::optional<Store> open_existing(const std::filesystem::path& file);
+
+  // Everything of `head` but samples, outcomes and verdict. Its trials may be empty; where they hold the
+  // variants that are planned, their blocks are part of the run's key already now. Returns the run.
+  std::int64_t begin(const TuningRecord& head);
+  void add_compile_result(std::int64_t run, const Variant& variant, const LaunchShape& shape,
+                          const CompileResult& result);
+  // The same before the policy is part of any variant: no trial is written.
+  void add_compile_result(std::int64_t run, const RegisterPolicy& policy, const CompileResult& result);
+  void add_round(std::int64_t run, Phase phase, int round, std::span<const RoundSample> samples);
+  void set_outcome(std::int64_t run, const Trial& trial);  // its samples are those of add_round
+  // Stores the whole record, samples included, in place of what was handed over before, and removes older
+  // finished runs of the same key.
+  void finish(std::int64_t run, const TuningRecord& record);
+
+  // What the same source, options, compiler, architecture and kernel compiled to under this policy, in this
+  // run or an earlier one.
+  std::optional<CompileResult> compile_result(std::int64_t run, const RegisterPolicy& policy);
+
+  // What add_round stored, whatever became of the variant.
+  std::vector<Sample> samples(std::int64_t run, int variant_id, Phase phase);
+
+  // The newest finished run with a verdict. A name that several kernels share finds the newest of them all.
+  std::optional<TuningRecord> find(const LookupKey& key);
+  // Finished runs with a verdict, newest first: of the kernels that answer to the name, or all when empty.
+  std::vector<StoredRun> list(std::string_view kernel = {});
+  // A run as it stands, finished or not. Empty when there is none of that id.
+  std::optional<TuningRecord> load(std::int64_t run);
+
+ private:
+  explicit Store(Database database) : database_(std::move(database)) {}
+  Database database_;
+};
+
+}  // namespace regtune

@@ -1,0 +1,358 @@
+#include "description.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "regtune/error.hpp"
+
+namespace regtune {
+namespace {
+
+namespace fs = std::filesystem;
+using Blocks = std::vector<Dim3>;
+using Texts = std::vector<std::string>;
+
+LaunchDescription read(const std::string& toml) {
+  return read_description("dir/k.cu", "// one\n// two\n/*regtune\n" + toml + "\n*/\nint x;\n");
+}
+
+void expect_error(const auto& action, ErrorKind kind, const Texts& parts) {
+  try {
+    action();
+    ADD_FAILURE() << "no error; wanted " << parts.front();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(error.kind(), kind) << message;
+    for (const std::string& part : parts)
+      EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks " << part;
+  }
+}
+
+// The description begins in line 4 of the source.
+void expect_refusal(const std::string& toml, const Texts& parts, ErrorKind kind = ErrorKind::bad_description) {
+  SCOPED_TRACE(toml.substr(0, 100));
+  expect_error([&] { read(toml); }, kind, parts);
+}
+
+template <typename Value>
+void expect_flag_refusal(Value DescriptionFlags::*member, const std::type_identity_t<Value>& value, const Texts& parts,
+                         ErrorKind kind = ErrorKind::bad_description) {
+  DescriptionFlags flags;
+  flags.*member = value;
+  expect_error([&] { with_flags({}, flags); }, kind, parts);
+}
+
+class Folder {
+ public:
+  Folder() : path(fs::temp_directory_path() / ("regtune_description_" + std::to_string(getpid()))) {
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+TEST(Description, ReadsEveryKey) {
+  const LaunchDescription d = read(R"toml(
+kernel = "sgemm<128, float>"
+sizes = { n = 16777216, m = "n // 4" }
+block = [128, "32x8", 256]
+grid = "ceil_div(n, block)"
+dynamic_shared_bytes = "block * 4"
+options = ["-use_fast_math", "-DX=1"]
+include = ["inc", "/opt/inc"]
+seed = 7
+[args]
+in = { buffer = "n", init = "uniform(0, 1)" }
+out = { buffer = "n", output = true, tolerance = 1e-5, rtol = 1 }
+n = "n"
+a = 2.5
+flag = true
+0 = { value = 3, type = "int" }
+raw = { buffer = 12, type = "float4", atol = 0.5, output = false }
+)toml");
+  EXPECT_EQ(d.kernel, "sgemm<128, float>");
+  ASSERT_EQ(d.sizes.size(), 2u);
+  EXPECT_EQ(d.sizes[0].name, "n");
+  EXPECT_EQ(d.sizes[0].value.text, "16777216");
+  EXPECT_EQ(d.sizes[1].value.text, "n // 4");
+  EXPECT_EQ(d.blocks, (Blocks{{128, 1, 1}, {32, 8, 1}, {256, 1, 1}}));
+  EXPECT_EQ(d.grid->text, "ceil_div(n, block)");
+  EXPECT_EQ(d.grid->origin.text, "dir/k.cu:8: grid");
+  EXPECT_EQ(d.dynamic_shared_bytes->text, "block * 4");
+  EXPECT_EQ(d.options, (Texts{"-use_fast_math", "-DX=1"}));
+  EXPECT_EQ(d.include_folders, (std::vector<fs::path>{"inc", "/opt/inc"}));
+  EXPECT_EQ(d.seed, 7u);
+  EXPECT_EQ(d.base_folder, "dir");
+  ASSERT_EQ(d.arguments.size(), 7u);
+  EXPECT_EQ(d.arguments[0].parameter, "in");
+  EXPECT_EQ(d.arguments[0].origin.text, "dir/k.cu:14: args.in");
+  EXPECT_EQ(d.arguments[0].length->text, "n");
+  EXPECT_EQ(d.arguments[0].length->origin.text, "dir/k.cu:14: args.in.buffer");
+  EXPECT_EQ(d.arguments[0].init, "uniform(0, 1)");
+  EXPECT_FALSE(d.arguments[0].output.has_value());
+  EXPECT_EQ(d.arguments[1].output, true);
+  EXPECT_EQ(d.arguments[1].absolute_tolerance, 1e-5);
+  EXPECT_EQ(d.arguments[1].relative_tolerance, 1.0);
+  EXPECT_EQ(d.arguments[2].scalar->text, "n");
+  EXPECT_EQ(d.arguments[3].scalar->text, "2.5");
+  EXPECT_EQ(d.arguments[4].scalar->text, "true");
+  EXPECT_EQ(d.arguments[5].parameter, "0");
+  EXPECT_EQ(d.arguments[5].scalar->text, "3");
+  EXPECT_EQ(d.arguments[5].type, "int");
+  EXPECT_EQ(d.arguments[6].type, "float4");
+  EXPECT_EQ(d.arguments[6].output, false);
+  EXPECT_EQ(d.arguments[6].absolute_tolerance, 0.5);
+}
+
+TEST(Description, KeepsTheAuthorsOrderOfSizes) {
+  const LaunchDescription d = read("[sizes]\nz = 4\na = \"z\"\nm = \"a * 2\"");
+  ASSERT_EQ(d.sizes.size(), 3u);
+  EXPECT_EQ(d.sizes[0].name, "z");
+  EXPECT_EQ(d.sizes[1].name, "a");
+  EXPECT_EQ(d.sizes[2].name, "m");
+  EXPECT_EQ(read("sizes = { z = 1, a = \"z\" }").sizes[0].name, "z");
+}
+
+TEST(Description, ReadsBlocksAndGrids) {
+  EXPECT_EQ(read("block = 256").blocks, (Blocks{{256, 1, 1}}));
+  EXPECT_EQ(read("block = \"8x8x4\"").blocks, (Blocks{{8, 8, 4}}));
+  EXPECT_EQ(read("block = [64, \"64\", 64]").blocks, (Blocks{{64, 1, 1}}));
+  EXPECT_EQ(read("grid = 12").grid->text, "12");
+  EXPECT_EQ(read("grid = [\"n\", 2, \"m\"]").grid->text, "n, 2, m");
+}
+
+TEST(Description, FindsTheCommentWhereverItStands) {
+  const auto block_of = [](const std::string& source) { return read_description("k.cu", source).blocks; };
+  EXPECT_EQ(block_of("/*regtune block = 64 */"), (Blocks{{64}}));
+  EXPECT_EQ(block_of("/* regtune\nblock = 64\n*/"), (Blocks{{64}}));
+  EXPECT_EQ(block_of("/*regtune\r\nblock = 64\r\n*/\r\n"), (Blocks{{64}}));
+  EXPECT_EQ(block_of("/*regtune*/"), Blocks{});
+  EXPECT_EQ(block_of("int a = 1'000; /*regtune\nblock = 64\n*/"), (Blocks{{64}}));
+  EXPECT_EQ(block_of("// /*regtune\n// block = 64 */"), Blocks{});
+  EXPECT_EQ(block_of("const char* s = \"/*regtune block = 64 */\";"), Blocks{});
+  EXPECT_EQ(block_of("auto s = R\"x(\n/*regtune\nblock = 64 */)x\";"), Blocks{});
+  EXPECT_EQ(block_of("/* regtune is a program */ /*regtuned*/"), Blocks{});
+  EXPECT_EQ(block_of(""), Blocks{});
+}
+
+TEST(Description, RefusesABrokenComment) {
+  expect_error([] { read_description("k.cu", "\n/*regtune\nblock = 64\n"); }, ErrorKind::bad_description,
+               {"k.cu:2", "close it with */"});
+  expect_error([] { read_description("k.cu", "/*regtune*/\n\n/*regtune*/"); }, ErrorKind::bad_description,
+               {"k.cu:1", "line 3"});
+}
+
+TEST(Description, ReadsASideFileButNotBoth) {
+  const Folder folder;
+  const fs::path source = folder.path / "k.cu";
+  const fs::path side = folder.path / "k.regtune.toml";
+  EXPECT_TRUE(read_description(source, "int x;").blocks.empty());
+  std::ofstream(side) << "block = 32\ngrud = 3\n";
+  expect_error([&] { read_description(source, "int x;"); }, ErrorKind::bad_description,
+               {side.string() + ":2", "grud", "\"grid\""});
+  std::ofstream(side) << "block = 32\n";
+  const LaunchDescription d = read_description(source, "int x;");
+  EXPECT_EQ(d.blocks, (Blocks{{32}}));
+  EXPECT_EQ(d.base_folder, folder.path);
+  expect_error([&] { read_description(source, "/*regtune*/"); }, ErrorKind::bad_description,
+               {source.string() + ":1", side.string()});
+  fs::remove(side);
+  fs::create_directory(side);
+  expect_error([&] { read_description(source, "int x;"); }, ErrorKind::bad_description,
+               {side.string(), "regular file"});
+}
+
+TEST(Description, RefusesUnknownKeysAndSuggests) {
+  expect_refusal("gird = 3", {"dir/k.cu:4: gird", "did you mean \"grid\"?"});
+  expect_refusal("block = 32\nblcks = 3", {"dir/k.cu:5: blcks", "\"block\""});
+  expect_refusal("warp = 3", {"dir/k.cu:4: warp", "known here: kernel, sizes, block"});
+  expect_refusal("[args]\nx = { bufer = 3 }", {"dir/k.cu:5: args.x.bufer", "\"buffer\""});
+  expect_refusal("[args]\nx = { buffer = 3, inot = \"ones\" }", {"dir/k.cu:5: args.x.inot", "\"init\""});
+  expect_refusal("\"a\\nb\" = 3", {"dir/k.cu:4"});
+}
+
+TEST(Description, RefusesValuesOfTheWrongType) {
+  expect_refusal("kernel = 3", {"dir/k.cu:4: kernel", "a string", "an integer"});
+  expect_refusal("kernel = \"\"", {"dir/k.cu:4: kernel"});
+  expect_refusal("sizes = 3", {"dir/k.cu:4: sizes", "a table"});
+  expect_refusal("sizes = { n = 2.5 }", {"dir/k.cu:4: sizes.n", "a float", "sizes.n = \"n // 4\""});
+  expect_refusal("sizes = { n = [1] }", {"dir/k.cu:4: sizes.n", "a list"});
+  expect_refusal("sizes = { block = 1 }", {"dir/k.cu:4: sizes.block", "meaning of its own"});
+  expect_refusal("sizes = { \"a b\" = 1 }", {"dir/k.cu:4: sizes.a b", "letters"});
+  expect_refusal("\ngrid = true", {"dir/k.cu:5: grid", "a boolean"});
+  expect_refusal("grid = []", {"dir/k.cu:4: grid"});
+  expect_refusal("grid = [1, 2, 3, 4]", {"dir/k.cu:4: grid", "three"});
+  expect_refusal("block = 2.5", {"dir/k.cu:4: block", "a float"});
+  expect_refusal("block = []", {"dir/k.cu:4: block", "empty"});
+  expect_refusal("block = \"n\"", {"dir/k.cu:4: block", "is not a block"});
+  expect_refusal("block = \"1x1x1x1\"", {"dir/k.cu:4: block", "three"});
+  expect_refusal("block = \"8x\"", {"dir/k.cu:4: block", "is not a block"});
+  expect_refusal("dynamic_shared_bytes = 1.5", {"dir/k.cu:4: dynamic_shared_bytes"});
+  expect_refusal("args = []", {"dir/k.cu:4: args", "a table"});
+  expect_refusal("args.x = []", {"dir/k.cu:4: args.x", "a list"});
+  expect_refusal("args.x = 2020-01-01", {"dir/k.cu:4: args.x", "a date"});
+  expect_refusal("args.x = {}", {"dir/k.cu:4: args.x", "exactly one of buffer and value"});
+  expect_refusal("args.x = { buffer = 1, value = 2 }", {"dir/k.cu:4: args.x", "exactly one"});
+  expect_refusal("args.x = { value = 2, init = \"ones\" }", {"dir/k.cu:4: args.x.init", "for buffers"});
+  expect_refusal("args.x = { buffer = 1, output = 1 }", {"dir/k.cu:4: args.x.output", "true or false"});
+  expect_refusal("args.x = { buffer = 1, tolerance = -1 }", {"dir/k.cu:4: args.x.tolerance", "0 or more"});
+  expect_refusal("args.x = { buffer = 1, rtol = nan }", {"dir/k.cu:4: args.x.rtol", "finite"});
+  expect_refusal("args.x = { buffer = 1, rtol = \"1\" }", {"dir/k.cu:4: args.x.rtol", "a string"});
+  expect_refusal("args.x = { buffer = 1, atol = 1, tolerance = 1 }", {"dir/k.cu:4: args.x", "write one"});
+  expect_refusal("options = \"-O3\"", {"dir/k.cu:4: options", "a list of strings"});
+  expect_refusal("options = [\n1]", {"dir/k.cu:5: options", "an integer"});
+  expect_refusal("include = [2]", {"dir/k.cu:4: include"});
+  expect_refusal("seed = -1", {"dir/k.cu:4: seed"});
+}
+
+TEST(Description, RefusesBlocksThatCannotBeLaunched) {
+  for (const char* block : {"0", "[32, 0]", "-32", "1025", "\"32x0\"", "\"64x32\"", "\"1x1x65\"", "\"-1x4\"",
+                            "99999999999", "\"4294967296x1\"", "\"65536x65536x65536\""}) {
+    expect_refusal(std::string("block = ") + block, {"dir/k.cu:4: block", "block"}, ErrorKind::bad_launch);
+  }
+}
+
+TEST(Description, NamesTheLineOfASyntaxError) {
+  expect_refusal("block = 32\n\ngrid = = 3", {"dir/k.cu:6", "not valid TOML"});
+  expect_refusal("block = 1\nblock = 2", {"dir/k.cu:5", "not valid TOML"});
+  expect_refusal("seed = 99999999999999999999", {"dir/k.cu:4"});
+  // toml++ 3.3 aborts on these, left to itself.
+  expect_refusal("block = 1\n[~args]\n", {"dir/k.cu:5", "[name]"});
+  expect_refusal("block = 1\n\n  [[ }x]]\n", {"dir/k.cu:6", "[name]"});
+}
+
+// Outside of strings they are no TOML, and toml++ 3.3 has undefined behaviour there.
+TEST(Description, TakesCharactersOutsideAsciiOnlyInStringsAndComments) {
+  const LaunchDescription d =
+      read("# Größe '\nkernel = \"größe\"\noptions = ['é', \"\"\"\né\"\"\", \'\'\'é\'\'\', \"\\\"é\"] # é");
+  EXPECT_EQ(d.kernel, "größe");
+  EXPECT_EQ(d.options, (Texts{"é", "é", "é", "\"é"}));
+  expect_refusal("block = [128, é]", {"dir/k.cu:4", "outside ASCII"});
+  expect_refusal("block = 1\né = 3", {"dir/k.cu:5", "outside ASCII"});
+  expect_refusal("kernel = \"a\né\"", {"dir/k.cu:5", "outside ASCII"});
+  expect_refusal("kernel = \"\"\"\\\n é\"\"\"", {"dir/k.cu:4", "backslash"});
+}
+
+TEST(Description, SurvivesHostileText) {
+  const auto begin = std::chrono::steady_clock::now();
+  expect_refusal("x = " + std::string(5000, '['), {"dir/k.cu:", "not valid TOML"});
+  std::string tables;
+  for (int i = 0; i < 3000; ++i) tables += "{a=";
+  expect_refusal("x = " + tables, {"dir/k.cu:", "not valid TOML"});
+  std::string dotted = "a";
+  for (int i = 0; i < 30000; ++i) dotted += ".a";
+  expect_refusal(dotted + " = 1", {"dir/k.cu:4", "32 parts"});
+  expect_refusal("[" + dotted + "]", {"dir/k.cu:4", "32 parts"});
+  expect_refusal("x = 1\n" + std::string(1 << 20, 'x'), {"dir/k.cu:3", "bytes long"});
+  expect_refusal(std::string("kernel = \"a\0b\"", 14), {"dir/k.cu:4"});
+  expect_refusal("kernel = \"a\\u0000b\"", {"dir/k.cu:4: kernel", "NUL"});
+  expect_refusal("kernel = \"\xff\xfe\"", {"dir/k.cu:4"});
+  expect_refusal(std::string("\xef\xbb\xbf\x80"), {"dir/k.cu:"});
+  std::mt19937 random(1);
+  std::string garbage;
+  for (int i = 0; i < 1 << 20; ++i) garbage += static_cast<char>(random());
+  EXPECT_TRUE(read_description("k.cu", garbage).blocks.empty());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+// Whatever the text, the answer is a description or an Error that names the file.
+TEST(Description, SurvivesMutatedText) {
+  const std::string source =
+      "/*regtune\nkernel = \"k\"\nsizes = { n = 16, m = \"n\" }\nblock = [128, \"32x8\"]\n[args]\nin = { buffer = "
+      "\"n\", tolerance = 1e-5 }\na = 2.5\n*/";
+  std::mt19937 random(2);
+  int read_well = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::string mutated = source;
+    for (auto flips = 1 + random() % 3; flips > 0; --flips)
+      mutated[random() % mutated.size()] = static_cast<char>(random());
+    try {
+      read_description("k.cu", mutated);
+      ++read_well;
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.kind() == ErrorKind::bad_description || error.kind() == ErrorKind::bad_launch);
+      EXPECT_TRUE(std::string(error.what()).starts_with("k.cu:")) << error.what();
+    }
+  }
+  EXPECT_GT(read_well, 0);
+}
+
+TEST(Description, FlagsWinOverTheFile) {
+  DescriptionFlags flags;
+  flags.kernel = "other";
+  flags.sizes = {"n=1<<20", "k = 3"};
+  flags.block = "128,256, 32x8,128";
+  flags.grid = "n, 2";
+  flags.dynamic_shared_bytes = "1024";
+  flags.arguments = {"in={buffer=\"2*n\", init=\"ones\", tolerance=0.5, output=true}", "b=2.5", "s = \"quoted\""};
+  flags.options = {"-ftz=true"};
+  flags.defines = {"X=1"};
+  flags.include_folders = {"inc"};
+  flags.seed = 9;
+  const LaunchDescription d = with_flags(read("kernel = \"k\"\nsizes = { n = 1, m = \"n + k\" }\nblock = 64\noptions = "
+                                              "[\"-O1\"]\ninclude = [\"a\"]\nargs = { in = 3, out = 4 }"),
+                                         flags);
+  EXPECT_EQ(d.kernel, "other");
+  ASSERT_EQ(d.sizes.size(), 3u);
+  EXPECT_EQ(d.sizes[0].name, "k");
+  EXPECT_EQ(d.sizes[0].value.text, "3");
+  EXPECT_EQ(d.sizes[1].name, "n");
+  EXPECT_EQ(d.sizes[1].value.text, "1<<20");
+  EXPECT_EQ(d.sizes[1].value.origin.text, "--set n");
+  EXPECT_EQ(d.sizes[2].name, "m");
+  EXPECT_EQ(d.blocks, (Blocks{{128, 1, 1}, {256, 1, 1}, {32, 8, 1}}));
+  EXPECT_EQ(d.grid->text, "n, 2");
+  EXPECT_EQ(d.dynamic_shared_bytes->text, "1024");
+  ASSERT_EQ(d.arguments.size(), 4u);
+  EXPECT_EQ(d.arguments[0].parameter, "out");
+  EXPECT_EQ(d.arguments[1].parameter, "in");
+  EXPECT_EQ(d.arguments[1].origin.text, "--arg in");
+  EXPECT_EQ(d.arguments[1].length->text, "2*n");
+  EXPECT_EQ(d.arguments[1].length->origin.text, "--arg in: buffer");
+  EXPECT_EQ(d.arguments[1].output, true);
+  EXPECT_EQ(d.arguments[2].scalar->text, "2.5");
+  EXPECT_EQ(d.options, (Texts{"-O1", "-ftz=true", "-DX=1"}));
+  ASSERT_EQ(d.include_folders.size(), 2u);
+  EXPECT_EQ(d.include_folders[0], "a");
+  EXPECT_EQ(d.include_folders[1], fs::absolute("inc"));
+  EXPECT_EQ(d.seed, 9u);
+}
+
+TEST(Description, DataFilesOfFlagsAreRelativeToTheCurrentFolder) {
+  DescriptionFlags flags;
+  flags.arguments = {"in={buffer=3, init=\"file:a.npy\"}"};
+  EXPECT_EQ(with_flags({}, flags).arguments[0].init, "file:" + fs::absolute("a.npy").string());
+}
+
+TEST(Description, RefusesBadFlagsByName) {
+  expect_flag_refusal(&DescriptionFlags::sizes, {"n"}, {"--set", "n=1024"});
+  expect_flag_refusal(&DescriptionFlags::sizes, {"=3"}, {"--set"});
+  expect_flag_refusal(&DescriptionFlags::sizes, {"block=3"}, {"--set block"});
+  expect_flag_refusal(&DescriptionFlags::block, "a", {"--block", "\"a\""});
+  expect_flag_refusal(&DescriptionFlags::block, "", {"--block"});
+  expect_flag_refusal(&DescriptionFlags::block, "128,", {"--block"});
+  expect_flag_refusal(&DescriptionFlags::block, "0", {"--block"}, ErrorKind::bad_launch);
+  expect_flag_refusal(&DescriptionFlags::arguments, {"in"}, {"--arg", "in={buffer"});
+  expect_flag_refusal(&DescriptionFlags::arguments, {"in={buffer=}"}, {"--arg in", "not valid TOML"});
+  expect_flag_refusal(&DescriptionFlags::arguments, {"in={bufer=3}"}, {"--arg in: bufer", "\"buffer\""});
+  expect_flag_refusal(&DescriptionFlags::arguments, {"in={buffer=3}\nx=4"}, {"--arg in"});
+  expect_flag_refusal(&DescriptionFlags::arguments, {"in={" + std::string(100000, 'x')}, {"--arg in"});
+}
+
+TEST(Description, SuggestsOnlyNearWords) {
+  EXPECT_EQ(near_miss("gird", {"block", "grid"}), "; did you mean \"grid\"?");
+  EXPECT_EQ(near_miss("warp", {"block", "grid"}), "");
+  EXPECT_EQ(near_miss("x", {"n", "in"}), "");
+  EXPECT_EQ(near_miss(std::string(1 << 20, 'x'), {"n"}), "");
+}
+
+}  // namespace
+}  // namespace regtune

@@ -1,0 +1,555 @@
+#include "store.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "key.hpp"
+#include "regtune/error.hpp"
+
+namespace regtune {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every field of a record as text, so that two records are equal exactly when their texts are.
+class Text {
+ public:
+  template <typename T>
+  Text& operator<<(const T& value) {
+    out_ << value << "|";
+    return *this;
+  }
+  Text& operator<<(double value) {
+    out_ << std::hexfloat << value << "|";
+    return *this;
+  }
+  Text& operator<<(Dim3 size) { return *this << size.x << size.y << size.z; }
+  Text& operator<<(const Interval& i) { return *this << i.low << i.median << i.high; }
+  Text& operator<<(const LaunchShape& s) { return *this << s.grid << s.block << s.dynamic_shared_bytes; }
+  Text& operator<<(const std::vector<Sample>& samples) {
+    for (const Sample& sample : samples) *this << sample.round << sample.ms;
+    return *this << "end";
+  }
+  Text& operator<<(const Measurement& m) { return *this << m.race << m.confirmation << m.time_ms << m.speedup; }
+  Text& operator<<(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) *this << line.size() << line;
+    return *this << "end";
+  }
+  Text& operator<<(const RegisterPolicy& policy) {
+    *this << policy.index();
+    if (const auto* cap = std::get_if<RegisterCap>(&policy)) *this << cap->registers_per_thread;
+    if (const auto* max = std::get_if<MaxRegisters>(&policy)) *this << max->registers_per_thread;
+    if (const auto* lb = std::get_if<LaunchBounds>(&policy))
+      *this << lb->max_threads_per_block << lb->min_blocks_per_sm;
+    return *this;
+  }
+  Text& operator<<(const std::optional<StaticFacts>& facts) {
+    if (!facts) return *this << "no facts";
+    const StaticFacts& f = *facts;
+    *this << f.registers_per_thread << f.register_ceiling << f.spill_store_bytes << f.spill_load_bytes
+          << f.stack_frame_bytes << f.static_shared_bytes << f.max_threads_per_block << f.required_threads_per_block
+          << f.code_hash << to_string(f.budget.status) << f.budget.asked << f.budget.note;
+    if (!f.occupancy) return *this << "no occupancy";
+    return *this << f.occupancy->active_blocks_per_sm << f.occupancy->fraction << to_string(f.occupancy->limiter);
+  }
+  Text& operator<<(const Outcome& outcome) {
+    *this << outcome.index();
+    if (const auto* o = std::get_if<CompileFailed>(&outcome)) *this << o->message;
+    if (const auto* o = std::get_if<NotLaunchable>(&outcome)) *this << o->reason;
+    if (const auto* o = std::get_if<SameCodeAs>(&outcome)) *this << o->variant_id;
+    if (const auto* o = std::get_if<Faulted>(&outcome)) *this << o->message;
+    if (const auto* o = std::get_if<TimedOut>(&outcome)) *this << o->limit_ms;
+    if (const auto* o = std::get_if<WrongResult>(&outcome)) *this << o->message;
+    if (const auto* o = std::get_if<Abandoned>(&outcome)) *this << o->reason << o->so_far;
+    if (const auto* o = std::get_if<Measurement>(&outcome)) *this << *o;
+    return *this;
+  }
+  Text& operator<<(const Trial& t) {
+    return *this << t.variant.id << t.variant.policy << t.variant.block << t.shape << t.facts << t.outcome;
+  }
+  Text& operator<<(const GpuLimits& l) {
+    return *this << l.compute_major << l.compute_minor << l.max_threads_per_sm << l.max_blocks_per_sm
+                 << l.registers_per_sm << l.registers_per_block << l.register_allocation_unit << l.sub_partitions_per_sm
+                 << l.max_registers_per_thread << l.max_threads_per_block << l.shared_bytes_per_sm
+                 << l.shared_bytes_per_block << l.shared_bytes_per_block_optin << l.reserved_shared_bytes_per_block
+                 << l.shared_allocation_unit_bytes;
+  }
+  std::string str() const { return out_.str(); }
+
+ private:
+  std::ostringstream out_;
+};
+
+std::string text_of(const TuningRecord& r) {
+  Text text;
+  text << r.regtune_version << r.started << r.host << r.architecture << r.compiler << r.source_path << r.source_hash
+       << r.options << r.kernel << r.signature << r.arguments << r.author_shape;
+  for (const auto& [name, value] : r.sizes) text << name << value;
+  text << r.settings.margin << r.settings.confidence << r.settings.budget_s << r.settings.timeout_ms << r.settings.seed
+       << r.settings.launches_per_sample << r.settings.restored;
+  if (r.gpu) {
+    const GpuState& g = *r.gpu;
+    text << g.id.name << g.id.compute_major << g.id.compute_minor << g.id.sm_count << g.limits << g.driver_version
+         << g.memory_bytes << g.l2_bytes << g.other_users;
+  }
+  for (const Trial& trial : r.trials) text << trial;
+  if (r.verdict) {
+    const Verdict& v = *r.verdict;
+    text << to_string(v.kind) << v.reference_id << v.best_id << v.best_in_source_id << v.speedup << v.speedup_in_source
+         << v.reason;
+  }
+  return text.str();
+}
+
+StaticFacts sample_facts(int registers) {
+  StaticFacts facts;
+  facts.registers_per_thread = registers;
+  facts.register_ceiling = 57;
+  facts.spill_store_bytes = 48;
+  facts.spill_load_bytes = 52;
+  facts.stack_frame_bytes = 40;
+  facts.static_shared_bytes = 512;
+  facts.max_threads_per_block = 256;
+  facts.required_threads_per_block = 128;
+  facts.code_hash = content_hash(std::to_string(registers));
+  facts.budget = {BudgetStatus::clamped, 8, "raised to 24"};
+  facts.occupancy = Occupancy{4, 0.5, Limiter::shared_memory};
+  return facts;
+}
+
+Measurement sample_measurement() {
+  Measurement measurement;
+  measurement.race = {{1, 1.439}, {2, 1.44}, {2, 0.1}, {1, 1e-300}};
+  measurement.confirmation = {{7, 1.291}};
+  measurement.time_ms = {1.29, 1.291, 1.292};
+  measurement.speedup = {std::numeric_limits<double>::quiet_NaN(), 1.11, std::numeric_limits<double>::infinity()};
+  return measurement;
+}
+
+TuningRecord sample_record() {
+  TuningRecord r;
+  r.regtune_version = "0.1.0";
+  r.started = "2026-01-02T03:04:05Z";
+  r.host = "h\xc3\xb6st";
+  r.architecture = "sm_90";
+  r.gpu = GpuState{{"NVIDIA H200", 9, 0, 132}, *gpu_limits(9, 0), "580.159.04", 150'000'000'000, 62'914'560,
+                   {"python (7)", ""}};
+  r.compiler = "NVRTC 13.0.88";
+  r.source_path = "kernels/decay_wide.cu";
+  r.source_hash = content_hash("source");
+  r.options = {"--std=c++17", "", "-DX=a b", std::string("nul\0byte", 8)};
+  r.kernel = "_Z9decayWidePKfPfm";
+  r.signature = "decayWide(const float*, float*, unsigned long)";
+  r.sizes = {{"n", 1 << 24}, {"m", -1}};
+  r.arguments = {"in  const float*  16777216 x float, uniform(0, 1)"};
+  r.author_shape = {{65536, 1, 1}, {256, 1, 1}, 1024};
+  r.settings = {0.01, 0.95, 30, 5000, ~std::uint64_t{0}, 3, true};
+  const std::vector<std::pair<RegisterPolicy, Outcome>> trials = {
+      {AuthorsOwn{}, sample_measurement()},
+      {CompilerDefault{}, SameCodeAs{0}},
+      {RegisterCap{57}, Abandoned{"10 times slower", sample_measurement()}},
+      {LaunchBounds{256, 3}, NotLaunchable{"1,024 threads x 96 registers"}},
+      {LaunchBounds{256, 0}, Faulted{"illegal address"}},
+      {MaxRegisters{64}, TimedOut{123.5}},
+      {RegisterCap{24}, WrongResult{"out[3]: 1 instead of 2"}},
+      {RegisterCap{25}, CompileFailed{"(C7600)"}},
+      {RegisterCap{26}, NotTimed{}},
+  };
+  for (const auto& [policy, outcome] : trials) {
+    const int id = static_cast<int>(r.trials.size());
+    Trial trial{{id, policy, {256, 2, 1}}, {{4, 5, 6}, {256, 1, 1}, 64}, sample_facts(56 + id), outcome};
+    if (std::holds_alternative<CompileFailed>(outcome)) trial.facts.reset();
+    if (std::holds_alternative<NotLaunchable>(outcome)) trial.facts->occupancy.reset();
+    r.trials.push_back(trial);
+  }
+  r.verdict = Verdict{Verdict::Kind::improved, 0, 2, 4, {1.1, 1.11, 1.12}, {1.0, 1.01, 1.02}, "because"};
+  return r;
+}
+
+class StoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "regtune_store_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path file() const { return folder_ / "deep" / "er" / "cache.db"; }
+
+  template <typename Call>
+  void expect_error(ErrorKind kind, std::string_view said, Call call) {
+    try {
+      call();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind) << error.what();
+      EXPECT_NE(std::string_view(error.what()).find(said), std::string_view::npos) << error.what();
+    }
+  }
+  static LookupKey key(const std::string& kernel, const Sizes& sizes, std::optional<std::string> gpu = {}) {
+    return {kernel, sizes, std::move(gpu)};
+  }
+  static std::int64_t store_finished(Store& store, const TuningRecord& record) {
+    const std::int64_t run = store.begin(record);
+    store.finish(run, record);
+    return run;
+  }
+  fs::path folder_;
+};
+
+std::int64_t count(const fs::path& file, const std::string& what) {
+  Database database = Database::open(file, Database::Mode::read_only);
+  Statement select(database, "SELECT count(*) FROM " + what);
+  return select.step() ? select.integer(0) : -1;
+}
+
+std::string integrity(const fs::path& file) {
+  Database database = Database::open(file, Database::Mode::read_only);
+  Statement foreign(database, "PRAGMA foreign_key_check");
+  if (foreign.step()) return "a row without its parent in " + foreign.text(0);
+  Statement check(database, "PRAGMA integrity_check");
+  return check.step() ? check.text(0) : "";
+}
+
+TEST_F(StoreTest, ReadsBackEveryFieldAndEveryOutcome) {
+  const TuningRecord record = sample_record();
+  ASSERT_EQ(std::variant_size_v<Outcome>, 9u);
+  std::vector<bool> covered(std::variant_size_v<Outcome>);
+  for (const Trial& trial : record.trials) covered[trial.outcome.index()] = true;
+  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 9);
+  Store store = Store::open(file());
+  const std::int64_t run = store_finished(store, record);
+  const auto loaded = store.load(run);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(text_of(*loaded), text_of(record));
+  EXPECT_FALSE(store.load(run + 1));
+  EXPECT_EQ(integrity(file()), "ok");
+}
+
+TEST_F(StoreTest, ReadsBackARecordWithoutGpuTrialsAndVerdict) {
+  TuningRecord record = sample_record();
+  record.gpu.reset();
+  record.verdict.reset();
+  record.trials.clear();
+  record.sizes.clear();
+  record.options.clear();
+  Store store = Store::open(file());
+  const std::int64_t run = store_finished(store, record);
+  EXPECT_EQ(text_of(*store.load(run)), text_of(record));
+  EXPECT_FALSE(store.find(key("decayWide", {}))) << "nothing was decided";
+  EXPECT_TRUE(store.list().empty());
+}
+
+TEST_F(StoreTest, KeepsWhatIsHandedOverWhileTheRunGoesOn) {
+  const TuningRecord record = sample_record();
+  TuningRecord head = record;
+  head.trials.clear();
+  head.verdict.reset();
+  Store store = Store::open(file());
+  const std::int64_t run = store.begin(head);
+  EXPECT_EQ(text_of(*store.load(run)), text_of(head));
+  const Trial& first = record.trials[0];
+  store.add_compile_result(run, first.variant, first.shape, {first.facts, "", "log", "cubin bytes"});
+  const Trial& failed = record.trials[7];
+  store.add_compile_result(run, failed.variant, failed.shape, {std::nullopt, "(C7600)", "", ""});
+  const std::vector<RoundSample> round_one = {{0, 1.5}, {2, 1.25}};
+  const std::vector<RoundSample> round_two = {{0, 1.4}};
+  store.add_round(run, Phase::race, 1, round_one);
+  store.add_round(run, Phase::race, 2, round_two);
+  store.add_round(run, Phase::confirmation, 3, round_two);
+  EXPECT_EQ(store.samples(run, 0, Phase::race), (std::vector<Sample>{{1, 1.5}, {2, 1.4}}));
+  EXPECT_EQ(store.samples(run, 0, Phase::confirmation), (std::vector<Sample>{{3, 1.4}}));
+  EXPECT_EQ(store.samples(run, 2, Phase::race), (std::vector<Sample>{{1, 1.25}}));
+
+  Trial outcome = record.trials[0];
+  outcome.outcome = Measurement{{}, {}, {1, 2, 3}, {4, 5, 6}};
+  store.set_outcome(run, outcome);
+  auto loaded = store.load(run);
+  ASSERT_EQ(loaded->trials.size(), 2u);
+  const auto* measured = std::get_if<Measurement>(&loaded->trials[0].outcome);
+  ASSERT_TRUE(measured);
+  EXPECT_EQ(measured->race.size(), 2u);
+  EXPECT_EQ(measured->speedup.high, 6);
+  EXPECT_TRUE(std::holds_alternative<CompileFailed>(loaded->trials[1].outcome));
+  EXPECT_FALSE(loaded->trials[1].facts);
+
+  store.finish(run, record);
+  EXPECT_EQ(text_of(*store.load(run)), text_of(record)) << "the finished record takes the place of its parts";
+}
+
+TEST_F(StoreTest, SharesCompileResultsBetweenRunsAndOneCubinPerCode) {
+  TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  const std::int64_t first = store.begin(record);
+  const Trial& trial = record.trials[0];
+  store.add_compile_result(first, {1, RegisterCap{64}, {}}, trial.shape, {trial.facts, "", "log 64", "cubin A"});
+  store.add_compile_result(first, {2, RegisterCap{65}, {}}, trial.shape, {trial.facts, "", "log 65", "cubin A'"});
+  store.add_compile_result(first, {3, RegisterCap{66}, {}}, trial.shape, {sample_facts(99), "", "", "cubin B"});
+  EXPECT_EQ(count(file(), "code"), 2);
+  EXPECT_EQ(store.load(first)->trials.size(), 3u);
+  store.add_compile_result(first, MaxRegisters{64}, {std::nullopt, "refused", "", ""});
+  EXPECT_EQ(store.load(first)->trials.size(), 3u) << "no variant was named";
+  record.sizes["n"] = 5;  // another problem, the same code
+  const std::int64_t second = store.begin(record);
+  const auto found = store.compile_result(second, RegisterCap{65});
+  ASSERT_TRUE(found && found->facts);
+  EXPECT_EQ(found->facts->code_hash, trial.facts->code_hash);
+  EXPECT_EQ(found->facts->budget, trial.facts->budget);
+  EXPECT_FALSE(found->facts->occupancy);
+  EXPECT_EQ(found->log_excerpt, "log 65");
+  EXPECT_EQ(found->cubin, "cubin A");
+  EXPECT_EQ(store.compile_result(second, MaxRegisters{64})->failure, "refused");
+  EXPECT_FALSE(store.compile_result(second, MaxRegisters{64})->facts);
+  EXPECT_FALSE(store.compile_result(second, RegisterCap{67}));
+  EXPECT_FALSE(store.compile_result(second, MaxRegisters{65}));
+  record.options.push_back("-DY");
+  EXPECT_FALSE(store.compile_result(store.begin(record), RegisterCap{65}));
+}
+
+TEST_F(StoreTest, LeavesOutACubinWhoseBytesWentBadAndMendsIt) {
+  const TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  const std::int64_t run = store.begin(record);
+  const CompileResult result{record.trials[0].facts, "", "", "cubin"};
+  store.add_compile_result(run, record.trials[0].variant, record.trials[0].shape, result);
+  Database::open(file(), Database::Mode::read_write_create).execute("UPDATE code SET cubin = x'00'");
+  const auto damaged = store.compile_result(run, AuthorsOwn{});
+  ASSERT_TRUE(damaged);
+  EXPECT_EQ(damaged->cubin, "");
+  store.add_compile_result(run, record.trials[0].variant, record.trials[0].shape, result);
+  EXPECT_EQ(store.compile_result(run, AuthorsOwn{})->cubin, "cubin");
+}
+
+TEST_F(StoreTest, FindsByAnyNameTheSizesAndAnySpellingOfTheGpu) {
+  const TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  store_finished(store, record);
+  for (const char* name :
+       {"decayWide", " decayWide", "_Z9decayWidePKfPfm", "decayWide(const float*,float*,unsigned long)"}) {
+    EXPECT_TRUE(store.find(key(name, record.sizes))) << name;
+    EXPECT_TRUE(store.find(key(name, record.sizes, "nvidia  h200"))) << name;
+  }
+  EXPECT_EQ(text_of(*store.find(key("decayWide", record.sizes, "H200"))), text_of(record));
+  EXPECT_FALSE(store.find(key("decay", record.sizes)));
+  EXPECT_FALSE(store.find(key("decayWide", record.sizes, "NVIDIA H100")));
+  EXPECT_FALSE(store.find(key("decayWide", {})));
+  EXPECT_FALSE(store.find(key("decayWide", {{"n", 1 << 24}})));
+  EXPECT_FALSE(store.find(key("decayWide", {{"n", 1 << 24}, {"m", -1}, {"k", 0}})));
+}
+
+TEST_F(StoreTest, ListsWhatIsStoredSoThatAMissCanSayIt) {
+  TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  store_finished(store, record);
+  record.sizes = {{"n", 7}};
+  record.gpu->id.name = "NVIDIA H100";
+  store_finished(store, record);
+  record.kernel = "_Z5otherv";
+  record.signature = "other()";
+  store_finished(store, record);
+  store.begin(record);
+  ASSERT_EQ(store.list("decayWide").size(), 2u);
+  EXPECT_EQ(store.list("decayWide")[0].sizes, (Sizes{{"n", 7}})) << "newest first";
+  EXPECT_EQ(store.list("decayWide")[0].gpu_name, "NVIDIA H100");
+  EXPECT_EQ(store.list("decayWide")[1].gpu_name, "NVIDIA H200");
+  EXPECT_EQ(store.list().size(), 3u);
+  EXPECT_TRUE(store.list("nothing").empty());
+}
+
+TEST_F(StoreTest, AFinishedRunReplacesTheOlderOfItsKeyOnly) {
+  TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  const std::int64_t old_run = store_finished(store, record);
+  record.gpu->driver_version = "590";
+  const std::int64_t other_driver = store_finished(store, record);
+  record.gpu->driver_version = "580.159.04";
+  record.started = "2026-02-02T00:00:00Z";
+  record.host = "another";
+  const std::int64_t new_run = store_finished(store, record);
+  EXPECT_FALSE(store.load(old_run));
+  EXPECT_TRUE(store.load(other_driver));
+  EXPECT_EQ(store.find(key("decayWide", record.sizes))->started, "2026-02-02T00:00:00Z");
+  EXPECT_EQ(count(file(), "sample WHERE run_id NOT IN (SELECT id FROM tuning_run)"), 0);
+  expect_error(ErrorKind::cache_unusable, "finished already", [&] { store.finish(new_run, record); });
+}
+
+TEST_F(StoreTest, AnUnfinishedRunNeitherAnswersNorReplaces) {
+  TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  const std::int64_t finished = store_finished(store, record);
+  record.started = "later";
+  const std::int64_t unfinished = store.begin(record);
+  for (const Trial& trial : record.trials) store.set_outcome(unfinished, trial);
+  EXPECT_TRUE(store.load(finished));
+  EXPECT_EQ(store.find(key("decayWide", record.sizes))->started, "2026-01-02T03:04:05Z");
+  EXPECT_EQ(store.list().size(), 1u);
+  record.verdict.reset();
+  store.finish(unfinished, record);
+  EXPECT_TRUE(store.find(key("decayWide", record.sizes))) << "a run without a verdict replaces nothing";
+}
+
+TEST_F(StoreTest, ClearsAwayWhatKilledRunsOfTheSameKeyLeftADayAgo) {
+  const TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  const std::int64_t stale = store.begin(record);
+  const std::int64_t recent = store.begin(record);
+  Database::open(file(), Database::Mode::read_write_create)
+      .execute(("UPDATE tuning_run SET begun_s = begun_s - 90000 WHERE id = " + std::to_string(stale)).c_str());
+  store_finished(store, record);
+  EXPECT_FALSE(store.load(stale));
+  EXPECT_TRUE(store.load(recent));
+}
+
+TEST_F(StoreTest, ALookUpCreatesNothing) {
+  EXPECT_FALSE(Store::open_existing(file()));
+  EXPECT_FALSE(fs::exists(folder_ / "deep"));
+  std::ofstream(folder_ / "empty.db");
+  EXPECT_FALSE(Store::open_existing(folder_ / "empty.db"));
+  EXPECT_EQ(fs::file_size(folder_ / "empty.db"), 0u);
+  const TuningRecord record = sample_record();
+  {
+    Store store = Store::open(file());
+    store_finished(store, record);
+  }
+  auto reader = Store::open_existing(file());
+  ASSERT_TRUE(reader);
+  EXPECT_TRUE(reader->find(key("decayWide", record.sizes)));
+  expect_error(ErrorKind::cache_read_only, "--cache FILE", [&] { reader->begin(record); });
+}
+
+TEST_F(StoreTest, RefusesForeignAndNewerFilesAndLeavesThemAlone) {
+  const fs::path foreign = folder_ / "foreign.db";
+  Database::open(foreign, Database::Mode::read_write_create).execute("CREATE TABLE theirs (a)");
+  for (const auto& open :
+       {+[](const fs::path& f) { Store::open(f); }, +[](const fs::path& f) { Store::open_existing(f); }}) {
+    expect_error(ErrorKind::cache_unusable, "another program", [&] { open(foreign); });
+  }
+  EXPECT_EQ(count(foreign, "sqlite_schema"), 1);
+  Store::open(file());
+  Database::open(file(), Database::Mode::read_write_create).set_user_version(2);
+  expect_error(ErrorKind::cache_unusable, "newer", [&] { Store::open(file()); });
+  expect_error(ErrorKind::cache_unusable, "newer", [&] { Store::open_existing(file()); });
+  std::ofstream(folder_ / "text.db") << "not a database, but long enough to be taken for one? "
+                                     << std::string(600, '.');
+  expect_error(ErrorKind::cache_unusable, "is not a regtune cache", [&] { Store::open(folder_ / "text.db"); });
+  expect_error(ErrorKind::cache_unusable, "is a folder", [&] { Store::open(folder_); });
+}
+
+TEST_F(StoreTest, SaysWhyTheFolderCannotBeCreated) {
+  std::ofstream(folder_ / "file") << "x";
+  expect_error(ErrorKind::cache_unusable, "cannot be created", [&] { Store::open(folder_ / "file" / "cache.db"); });
+  try {
+    Store::open("/proc/regtune/cache.db");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string_view(error.what()).find("/proc/regtune"), std::string_view::npos);
+  }
+}
+
+TEST_F(StoreTest, RefusesValuesItDoesNotKnow) {
+  Store store = Store::open(file());
+  const std::int64_t run = store_finished(store, sample_record());
+  Database::open(file(), Database::Mode::read_write_create).execute("UPDATE trial SET limiter = 'clusters'");
+  expect_error(ErrorKind::cache_unusable, "\"clusters\"", [&] { store.load(run); });
+}
+
+// Runs the body in a forked child that is killed where the body ends, without any clean-up.
+template <typename Body>
+pid_t in_killed_child(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      _exit(1);
+    }
+    kill(getpid(), SIGKILL);
+  }
+  return child;
+}
+
+bool was_killed(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+TEST_F(StoreTest, AKilledRunKeepsItsRoundsAndThePreviousAnswer) {
+  const TuningRecord record = sample_record();
+  {
+    Store store = Store::open(file());
+    store_finished(store, record);
+  }
+  const pid_t child = in_killed_child([&] {
+    TuningRecord again = record;
+    again.started = "never finished";
+    Store store = Store::open(file());
+    const std::int64_t run = store.begin(again);
+    const std::vector<RoundSample> samples = {{0, 1.0}, {1, 2.0}};
+    for (int round = 0; round < 50; ++round) store.add_round(run, Phase::race, round, samples);
+  });
+  ASSERT_TRUE(was_killed(child));
+  Store store = Store::open(file());
+  EXPECT_EQ(integrity(file()), "ok");
+  EXPECT_EQ(store.find(key("decayWide", record.sizes))->started, record.started);
+  EXPECT_EQ(count(file(), "sample JOIN tuning_run ON id = run_id WHERE state = 'running'"), 100);
+}
+
+TEST_F(StoreTest, ProcessesWriteAtOnceFromTheFirstMomentOn) {
+  constexpr int writers = 4;
+  constexpr int runs = 5;
+  std::vector<pid_t> children;
+  for (int writer = 0; writer < writers; ++writer) {
+    children.push_back(in_killed_child([&] {
+      TuningRecord record = sample_record();
+      record.kernel += std::to_string(writer);
+      Store store = Store::open(file());  // all of them find no file and create it
+      for (int index = 0; index < runs; ++index) {
+        record.sizes["n"] = index;
+        const std::int64_t run = store.begin(record);
+        const std::vector<RoundSample> samples = {{0, 1.0}};
+        for (int round = 0; round < 5; ++round) store.add_round(run, Phase::race, round, samples);
+        store.finish(run, record);
+      }
+    }));
+  }
+  for (const pid_t child : children) EXPECT_TRUE(was_killed(child));
+  EXPECT_EQ(Store::open(file()).list("decayWide").size(), static_cast<std::size_t>(writers * runs));
+  EXPECT_EQ(integrity(file()), "ok");
+}
+
+TEST(DefaultCachePath, FollowsTheEnvironment) {
+  struct Restore {
+    ~Restore() {
+      for (const auto& [name, value] : old) value ? setenv(name, value->c_str(), 1) : unsetenv(name);
+    }
+    std::vector<std::pair<const char*, std::optional<std::string>>> old;
+  } restore;
+  for (const char* name : {"REGTUNE_CACHE", "XDG_CACHE_HOME", "HOME"}) {
+    const char* value = std::getenv(name);
+    restore.old.emplace_back(name, value ? std::optional<std::string>(value) : std::nullopt);
+  }
+  setenv("REGTUNE_CACHE", "some/file.db", 1);
+  setenv("XDG_CACHE_HOME", "/xdg", 1);
+  setenv("HOME", "/home/me", 1);
+  EXPECT_EQ(default_cache_path(), "some/file.db");
+  setenv("REGTUNE_CACHE", "", 1);
+  EXPECT_EQ(default_cache_path(), "/xdg/regtune/regtune.db");
+  setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_EQ(default_cache_path(), "/home/me/.cache/regtune/regtune.db");
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("HOME");
+  EXPECT_THROW(default_cache_path(), Error);
+}
+
+}  // namespace
+}  // namespace regtune

@@ -1,0 +1,207 @@
+#include "cli.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+
+#include "regtune/error.hpp"
+
+namespace regtune {
+namespace {
+
+namespace po = boost::program_options;
+using Arguments = std::vector<std::string>;
+
+constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options]
+       regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
+       regtune COMMAND --help
+
+How many registers should this kernel get? regtune compiles KERNEL.cu under every register cap and every
+launch bound, times each distinct code on the GPU, checks every output, and stores the fastest budget.
+
+  regtune kernels/decay_wide.cu
+  regtune k.cu --set n=1<<24 --block 128,256 --grid 'ceil_div(n, block)' --arg n=n
+)";
+
+// The cores this process may use, which may be fewer than the machine has.
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+po::options_description general_options() {
+  po::options_description options("General");
+  options.add_options()                                                             //
+      ("json", po::bool_switch(), "one JSON document on stdout")                    //
+      ("quiet,q", po::bool_switch(), "no progress on stderr")                       //
+      ("cache", po::value<std::string>()->value_name("FILE"),
+       "the cache (default: $REGTUNE_CACHE, else regtune/regtune.db in the XDG cache folder)")  //
+      ("device", po::value<int>()->default_value(0)->value_name("N"), "GPU, after CUDA_VISIBLE_DEVICES")  //
+      ("help,h", po::bool_switch(), "this text");
+  return options;
+}
+
+po::options_description launch_options() {
+  po::options_description options("Launch (each wins over the launch description of the source)");
+  options.add_options()                                                                                    //
+      ("kernel,k", po::value<std::string>()->value_name("NAME"), "kernel, or template-id 'sgemm<128, float>'")  //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")             //
+      ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")  //
+      ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")          //
+      ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")             //
+      ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"),
+       "a=2.5, or out={buffer=\"n\", init=\"uniform(0,1)\"}")                                              //
+      ("seed", po::value<std::uint64_t>()->value_name("N"), "of random data and of the order of launches");
+  return options;
+}
+
+po::options_description compile_options() {
+  po::options_description options("Compile (what stands behind -- goes to the compiler as it is)");
+  options.add_options()                                                                                  //
+      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")            //
+      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                 //
+      ("arch", po::value<std::string>()->value_name("sm_XX"),
+       fmt::format("architecture (default: the GPU's; {} without one)", kDefaultArchitecture).c_str())   //
+      ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
+      ("compile-limit", po::value<double>()->default_value(600)->value_name("S"), "seconds for one compilation");
+  return options;
+}
+
+po::options_description measure_options() {
+  po::options_description options("Measure");
+  options.add_options()                                                                                           //
+      ("margin", po::value<double>()->default_value(0.5)->value_name("%"), "differences below this are none")     //
+      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")                  //
+      ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")              //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")                     //
+      ("all", po::bool_switch(), "every distinct code in the table");
+  return options;
+}
+
+// Long names whole, no guessing of abbreviations: --kern may mean something else in the next version.
+constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+
+po::variables_map parse(const Arguments& arguments, const po::options_description& visible, const char* positional) {
+  po::options_description all;
+  all.add(visible).add_options()(positional, po::value<Arguments>());
+  po::positional_options_description positions;
+  positions.add(positional, -1);
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(arguments).options(all).positional(positions).style(kStyle).run(), values);
+    po::notify(values);
+  } catch (const po::error& failure) {
+    throw Error(ErrorKind::usage, fmt::format("{}; regtune --help lists the options", failure.what()));
+  }
+  return values;
+}
+
+template <class T>
+std::optional<T> optional_value(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return {};
+  return values[name].as<T>();
+}
+
+Arguments list_value(const po::variables_map& values, const char* name) {
+  return optional_value<Arguments>(values, name).value_or(Arguments{});
+}
+
+std::string only_positional(const po::variables_map& values, const char* name, const char* what) {
+  const Arguments given = list_value(values, name);
+  if (given.empty()) throw Error(ErrorKind::usage, fmt::format("{} is missing\n\n{}", what, kUsage));
+  if (given.size() > 1)
+    throw Error(ErrorKind::usage, fmt::format("one {} at a time, and there are {}: {}", what, given.size(),
+                                              fmt::join(given, " ")));
+  return given.front();
+}
+
+double in_range(const po::variables_map& values, const char* name, double low, double high) {
+  const double value = values[name].as<double>();
+  if (!(value >= low && value <= high))
+    throw Error(ErrorKind::usage, fmt::format("--{} {}: must lie between {} and {}", name, value, low, high));
+  return value;
+}
+
+std::string help_text(const po::options_description& options) {
+  return fmt::format("{}{}", kUsage, fmt::streamed(options));
+}
+
+TuneCommand tune_command(const po::variables_map& values, const Arguments& compiler_arguments) {
+  TuneCommand command;
+  TuneRequest& request = command.request;
+  request.source = only_positional(values, "source", "KERNEL.cu");
+  request.flags = {optional_value<std::string>(values, "kernel"),
+                   list_value(values, "set"),
+                   optional_value<std::string>(values, "block"),
+                   optional_value<std::string>(values, "grid"),
+                   optional_value<std::string>(values, "shared"),
+                   list_value(values, "arg"),
+                   compiler_arguments,
+                   list_value(values, "include"),
+                   list_value(values, "define"),
+                   optional_value<std::uint64_t>(values, "seed")};
+  request.architecture = optional_value<std::string>(values, "arch");
+  request.device = values["device"].as<int>();
+  request.jobs = optional_value<int>(values, "jobs").value_or(usable_cores());
+  if (request.jobs < 1 || request.jobs > 1024)
+    throw Error(ErrorKind::usage, fmt::format("--jobs {}: must lie between 1 and 1024", request.jobs));
+  request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
+  request.cache = optional_value<std::string>(values, "cache");
+  request.measure.margin = in_range(values, "margin", 0, 50) / 100;
+  request.measure.budget_s = in_range(values, "budget", 0, 1e6);
+  request.measure.timeout_ms = in_range(values, "timeout", 0.01, 1e5) * 1000;
+  command.style.all_rows = values["all"].as<bool>();
+  command.record_file = optional_value<std::string>(values, "record");
+  return command;
+}
+
+}  // namespace
+
+bool wants_json(const Arguments& arguments) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  return std::find(arguments.begin(), end, "--json") != end;
+}
+
+Command parse_command_line(const Arguments& arguments) {
+  // Boost.Program_options forgets where "--" stood: what follows it is cut off before it looks.
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  Arguments own(arguments.begin(), separator);
+  const Arguments behind(separator == arguments.end() ? separator : std::next(separator), arguments.end());
+  const bool lookup = !own.empty() && own.front() == "lookup";
+  if (lookup) own.erase(own.begin());
+  if (!lookup && !own.empty() && own.front() == "--version") return {false, false, ShowText{"regtune " REGTUNE_VERSION "\n"}};
+
+  Command command;
+  if (lookup) {
+    po::options_description options = general_options();
+    options.add_options()                                                                      //
+        ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")  //
+        ("gpu", po::value<std::string>()->value_name("NAME"), "GPU (default: this machine's)");
+    const po::variables_map values = parse(own, options, "name");
+    command.json = values["json"].as<bool>();
+    command.quiet = values["quiet"].as<bool>();
+    if (values["help"].as<bool>())
+      command.what = ShowText{help_text(options)};
+    else
+      command.what = LookupRequest{only_positional(values, "name", "KERNEL"), list_value(values, "set"),
+                                   optional_value<std::string>(values, "gpu"),
+                                   optional_value<std::string>(values, "cache"), values["device"].as<int>()};
+    return command;
+  }
+  po::options_description options;
+  options.add(launch_options()).add(compile_options()).add(measure_options()).add(general_options());
+  const po::variables_map values = parse(own, options, "source");
+  command.json = values["json"].as<bool>();
+  command.quiet = values["quiet"].as<bool>();
+  if (own.empty() || values["help"].as<bool>())
+    command.what = ShowText{help_text(options)};
+  else
+    command.what = tune_command(values, behind);
+  return command;
+}
+
+}  // namespace regtune

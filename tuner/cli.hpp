@@ -1,0 +1,36 @@
+#pragma once
+// The command line: which command, with what. Understands options, runs nothing. The only file that
+// includes Boost.Program_options is cli.cpp.
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lookup_command.hpp"
+#include "report.hpp"
+#include "tune.hpp"
+
+namespace regtune {
+
+struct ShowText {
+  std::string text;  // --help, --version
+};
+
+struct TuneCommand {
+  TuneRequest request;
+  ReportStyle style;
+  std::optional<std::filesystem::path> record_file;  // --record
+};
+
+struct Command {
+  bool json = false;   // stdout holds one JSON document
+  bool quiet = false;  // no talk on stderr
+  std::variant<ShowText, TuneCommand, LookupRequest> what;
+};
+
+// `arguments` without the program's name. Throws Error(usage).
+Command parse_command_line(const std::vector<std::string>& arguments);
+
+// True when --json is among the arguments, however wrong the rest is: errors are then JSON too.
+bool wants_json(const std::vector<std::string>& arguments);
+
+}  // namespace regtune

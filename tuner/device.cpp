@@ -1,0 +1,188 @@
+#include "device.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "device_code_cu.hpp"
+#include "device_worker.hpp"
+#include "record_json.hpp"
+#include "regtune/error.hpp"
+
+namespace regtune {
+namespace {
+
+// A driver that has not come up after this long will not; measured start: under a second.
+constexpr double kStartLimitMs = 60000;
+
+// How device_code.cu spells an element type.
+std::string device_type(ElementType type) {
+  if (type == ElementType::f16) return "half_bits";
+  if (type == ElementType::bf16) return "bfloat_bits";
+  return std::string(to_string(type));
+}
+
+std::vector<ElementType> element_types(const WorkloadPlan& plan) {
+  std::set<ElementType> types;
+  for (const ParameterPlan& parameter : plan.parameters)
+    if (const auto* buffer = std::get_if<BufferPlan>(&parameter)) types.insert(buffer->type);
+  return {types.begin(), types.end()};
+}
+
+constexpr const char* kPurposes[] = {"fill", "compare", "show"};
+
+Message binary(const std::string& bytes) {
+  return Message::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+}
+
+Message parameter_message(const ParameterPlan& parameter) {
+  if (const auto* scalar = std::get_if<ScalarPlan>(&parameter)) return {{"bytes", binary(scalar->bytes)}};
+  const auto& buffer = std::get<BufferPlan>(parameter);
+  return {{"name", buffer.name},
+          {"type", static_cast<int>(buffer.type)},
+          {"count", buffer.count},
+          {"init", static_cast<int>(buffer.init.kind)},
+          {"a", buffer.init.a},
+          {"b", buffer.init.b},
+          {"path", buffer.init.path},
+          {"output", buffer.output},
+          {"writable", buffer.writable},
+          {"absolute_tolerance", buffer.absolute_tolerance},
+          {"relative_tolerance", buffer.relative_tolerance}};
+}
+
+}  // namespace
+
+NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& architecture, bool nvrtc_has_cache) {
+  NvrtcRequest request{device_code_cu_text, "device_code.cu", {"--gpu-architecture=" + architecture}, {}};
+  if (nvrtc_has_cache) request.options.emplace_back("--no-cache");
+  for (const ElementType type : element_types(plan))
+    for (const char* purpose : kPurposes)
+      request.name_expressions.push_back(fmt::format("regtune_{}<{}>", purpose, device_type(type)));
+  return request;
+}
+
+Device::Device(int ordinal) : ordinal_(ordinal) { start(); }
+
+void Device::start() {
+  worker_ = std::make_unique<Worker>([ordinal = ordinal_](Channel& channel) { serve_device(channel, ordinal); });
+  asked_ = false;
+  loaded_.clear();
+}
+
+const std::optional<GpuState>& Device::state() {
+  if (asked_) return state_;
+  asked_ = true;
+  const Channel::Received received = worker_->channel().receive(after_ms(kStartLimitMs));
+  state_.reset();
+  if (received.state != Channel::State::message) {
+    why_not_ = fmt::format("the CUDA driver did not start: its process was {}", worker_->end());
+  } else if (received.message.contains("no_device")) {
+    throw Error(ErrorKind::usage, received.message.at("no_device").get<std::string>());
+  } else if (received.message.contains("no_gpu")) {
+    why_not_ = received.message.at("no_gpu").get<std::string>();
+  } else {
+    state_ = received.message.at("gpu").get<GpuState>();
+  }
+  return state_;
+}
+
+Message Device::ask(const Message& request, double limit_ms) {
+  worker_->channel().send(request);
+  const Channel::Received received = worker_->channel().receive(after_ms(limit_ms));
+  if (received.state == Channel::State::timed_out) return {{"timed_out", limit_ms}};
+  if (received.state == Channel::State::closed)
+    return {{"faulted", fmt::format("the process that drives the GPU was {}", worker_->end())}};
+  if (received.message.contains("failure"))
+    throw Error(static_cast<ErrorKind>(received.message.at("kind").get<int>()),
+                received.message.at("failure").get<std::string>());
+  return received.message;
+}
+
+void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms) {
+  timeout_ms_ = timeout_ms;
+  if (!state())
+    throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
+  Message functions = Message::object();
+  std::size_t next = 0;
+  for (const ElementType type : element_types(plan))
+    for (const char* purpose : kPurposes)
+      functions[std::string(to_string(type))][purpose] = device_code.lowered_names.at(next++);
+  Message parameters = Message::array();
+  for (const ParameterPlan& parameter : plan.parameters) parameters.push_back(parameter_message(parameter));
+  plan_request_ = {{"do", "plan"},
+                   {"seed", plan.seed},
+                   {"device_code", binary(device_code.cubin)},
+                   {"functions", functions},
+                   {"parameters", parameters}};
+  const Message reply = ask(plan_request_, kStartLimitMs);
+  if (!reply.contains("ok"))
+    throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));
+}
+
+void Device::restart() {
+  ++restarts_;
+  start();
+  if (!state()) throw Error(ErrorKind::gpu_failed, "the GPU did not come back after a fault: " + why_not_);
+  if (const Message reply = ask(plan_request_, kStartLimitMs); !reply.contains("ok"))
+    throw Error(ErrorKind::gpu_failed, "making the buffers again after a fault failed: " + reply.dump());
+  if (reference_) run_reference();
+}
+
+// Nothing when it is loaded, else why the driver refused it.
+std::optional<Shot> Device::load(const Candidate& candidate) {
+  if (loaded_.contains(candidate.id)) return {};
+  const Message reply = ask({{"do", "load"},
+                             {"id", candidate.id},
+                             {"kernel", candidate.kernel},
+                             {"cubin", binary(candidate.cubin)},
+                             {"shape", candidate.shape}},
+                            kStartLimitMs);
+  if (reply.contains("refused")) return NotLaunchable{reply.at("refused").get<std::string>()};
+  if (!reply.contains("ok")) {
+    restart();
+    return Faulted{"loading it failed: " + reply.dump()};
+  }
+  loaded_[candidate.id] = true;
+  return {};
+}
+
+ReferenceRun Device::run_reference() {
+  const auto fail = [](const std::string& how) {
+    throw Error(ErrorKind::gpu_failed,
+                fmt::format("the author's own code does not run with these arguments: {}. Are the buffers long enough "
+                            "for the grid, and the sizes right?", how));
+  };
+  if (const auto refused = load(*reference_)) {
+    if (const auto* launchable = std::get_if<NotLaunchable>(&*refused)) fail(launchable->reason);
+    fail(std::get<Faulted>(*refused).message);
+  }
+  // The reference run holds many launches; each may take up to the limit of one in the worst case, but all
+  // after the warm-up are as short as the first.
+  const Message reply = ask({{"do", "reference"}, {"id", reference_->id}}, 4 * timeout_ms_ + 10000);
+  if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
+  if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());
+  if (reply.contains("timed_out")) fail(fmt::format("it takes longer than --timeout {:.0f} s", timeout_ms_ / 1000));
+  return {reply.at("ms"), reply.at("launches_per_sample"), reply.at("restored")};
+}
+
+ReferenceRun Device::set_reference(const Candidate& reference) {
+  reference_ = reference;
+  return run_reference();
+}
+
+Shot Device::launch(const char* what, const Candidate& candidate) {
+  if (auto refused = load(candidate)) return *refused;
+  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_);
+  if (reply.contains("ms")) return reply.at("ms").get<double>();
+  if (reply.contains("refused")) return NotLaunchable{reply.at("refused").get<std::string>()};
+  if (reply.contains("wrong")) return WrongResult{reply.at("wrong").get<std::string>()};
+  restart();
+  if (reply.contains("timed_out")) return TimedOut{timeout_ms_};
+  return Faulted{reply.at("faulted").get<std::string>()};
+}
+
+Shot Device::check(const Candidate& candidate) { return launch("check", candidate); }
+Shot Device::sample(const Candidate& candidate) { return launch("sample", candidate); }
+
+}  // namespace regtune

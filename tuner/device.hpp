@@ -1,0 +1,61 @@
+#pragma once
+// The GPU as the supervisor sees it: a child process that owns the context, replaced whenever a candidate
+// faults, hangs or kills it. Implements the seam that the race works against.
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench.hpp"
+#include "compile.hpp"
+#include "worker.hpp"
+#include "workload.hpp"
+
+namespace regtune {
+
+// The request that compiles regtune's own device code for the element types of `plan`, and the types in the
+// order of its name expressions (three for each: fill, compare, show).
+NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& architecture, bool nvrtc_has_cache);
+
+class Device final : public Bench {
+ public:
+  // Starts the child for GPU `ordinal`; the driver comes up there while the caller goes on.
+  explicit Device(int ordinal);
+
+  // Waits for the driver. Empty when there is no GPU; why_not() then says why. Throws Error(usage) when
+  // there are GPUs but not that one.
+  const std::optional<GpuState>& state();
+  const std::string& why_not() const { return why_not_; }
+
+  // Allocates and fills the buffers. `device_code` was compiled from device_code_request. Throws
+  // Error(buffer_too_large).
+  void prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms);
+
+  ReferenceRun set_reference(const Candidate& reference) override;
+  Shot check(const Candidate& candidate) override;
+  Shot sample(const Candidate& candidate) override;
+
+  // How often the child was replaced.
+  int restarts() const { return restarts_; }
+
+ private:
+  Message ask(const Message& request, double limit_ms);
+  void start();
+  void restart();
+  std::optional<Shot> load(const Candidate& candidate);
+  Shot launch(const char* what, const Candidate& candidate);
+  ReferenceRun run_reference();
+
+  int ordinal_;
+  std::unique_ptr<Worker> worker_;
+  bool asked_ = false;
+  std::optional<GpuState> state_;
+  std::string why_not_;
+  Message plan_request_;
+  double timeout_ms_ = 10000;
+  std::optional<Candidate> reference_;
+  std::map<int, bool> loaded_;
+  int restarts_ = 0;
+};
+
+}  // namespace regtune

@@ -1,0 +1,123 @@
+// Code of regtune's own that runs on the GPU: makes the initial data of buffers where they are needed, and
+// compares a variant's outputs with the reference's without moving them. Compiled by the same NVRTC as the
+// kernel under test; only the instances that a plan needs are named, and so compiled.
+
+struct half_bits {
+  unsigned short bits;
+};
+struct bfloat_bits {
+  unsigned short bits;
+};
+
+template <class T>
+__device__ T from_double(double value) {
+  return static_cast<T>(value);
+}
+template <>
+__device__ half_bits from_double<half_bits>(double value) {
+  half_bits result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(static_cast<float>(value)));
+  return result;
+}
+template <>
+__device__ bfloat_bits from_double<bfloat_bits>(double value) {
+  const unsigned bits = __float_as_uint(static_cast<float>(value));
+  return {static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};  // to nearest, ties to even
+}
+
+template <class T>
+__device__ double to_double(T value) {
+  return static_cast<double>(value);
+}
+template <>
+__device__ double to_double<half_bits>(half_bits value) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+  return result;
+}
+template <>
+__device__ double to_double<bfloat_bits>(bfloat_bits value) {
+  return __uint_as_float(static_cast<unsigned>(value.bits) << 16);
+}
+
+// The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): element i of a seed is a pure function of
+// both, so a restarted process makes the same data.
+__device__ unsigned long long mix(unsigned long long x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+__device__ double unit(unsigned long long bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }  // [0, 1)
+
+// kind: BufferInit::Kind as declared in workload.hpp, but for files.
+template <class T>
+__global__ void regtune_fill(T* out, unsigned long long count, int kind, double a, double b,
+                             unsigned long long seed) {
+  const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride) {
+    double value = 0;
+    if (kind == 1) value = 1;
+    if (kind == 2) value = static_cast<double>(i);
+    if (kind == 3) value = a + (b - a) * unit(mix(seed ^ mix(i)));
+    if (kind == 4) {
+      const double radius = sqrt(-2 * log(1 - unit(mix(seed ^ mix(2 * i)))));
+      value = a + b * radius * cospi(2 * unit(mix(seed ^ mix(2 * i + 1))));  // Box and Muller
+    }
+    out[i] = from_double<T>(value);
+  }
+}
+
+struct Difference {
+  unsigned long long differing;  // elements
+  unsigned long long first;      // smallest index among them
+  double value;                  // at `first`, of the variant and of the reference
+  double reference;
+};
+
+template <class T>
+__device__ bool same_bits(T a, T b) {
+  const unsigned char* x = reinterpret_cast<const unsigned char*>(&a);
+  const unsigned char* y = reinterpret_cast<const unsigned char*>(&b);
+  bool same = true;
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(T)); ++i) same = same && x[i] == y[i];
+  return same;
+}
+
+template <class T>
+__device__ bool equal(T value, T reference, double absolute, double relative) {
+  if (same_bits(value, reference)) return true;
+  if (absolute == 0 && relative == 0) return false;
+  const double x = to_double(value);
+  const double y = to_double(reference);
+  if (x != x && y != y) return true;  // both are no number
+  return fabs(x - y) <= absolute + relative * fabs(y);
+}
+
+// `result` is zeroed but for `first`, which is all ones.
+template <class T>
+__global__ void regtune_compare(const T* values, const T* references, unsigned long long count, double absolute,
+                                double relative, Difference* result) {
+  const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  unsigned long long differing = 0;
+  unsigned long long first = ~0ull;
+  for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride) {
+    if (equal(values[i], references[i], absolute, relative)) continue;
+    ++differing;
+    if (i < first) first = i;
+  }
+  if (differing != 0) {
+    atomicAdd(&result->differing, differing);
+    atomicMin(&result->first, first);
+  }
+}
+
+template <class T>
+__global__ void regtune_show(const T* values, const T* references, Difference* result) {
+  if (result->differing == 0) return;
+  result->value = to_double(values[result->first]);
+  result->reference = to_double(references[result->first]);
+}

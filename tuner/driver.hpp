@@ -1,0 +1,71 @@
+#pragma once
+// The CUDA driver, opened at run time. The only file that includes cuda.h is driver.cpp. It is called in
+// the child process that owns the GPU and nowhere else. Device addresses and handles are plain values whose
+// lifetime is the context's: the process ends and the driver takes everything back.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record.hpp"
+
+namespace regtune {
+
+// What a driver call answered.
+struct CudaStatus {
+  int code = 0;
+  std::string text;  // "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"
+  bool ok() const { return code == 0; }
+  bool out_of_memory() const;
+  // The launch was refused before anything ran; the context is as good as before.
+  bool refused() const;
+};
+
+using DeviceAddress = std::uint64_t;
+
+struct LoadedKernel {
+  void* module = nullptr;
+  void* function = nullptr;
+};
+
+class Driver {
+ public:
+  // Opens libcuda (REGTUNE_CUDA names a file) and initialises it. Nothing when there is no driver or
+  // no GPU: `why_not` then says which.
+  static std::unique_ptr<Driver> open(std::string& why_not);
+  ~Driver();
+
+  int device_count() const;
+  // Identity and limits of device `ordinal`, without making a context. driver_version is CUDA's own
+  // ("13.0") until NVML gives the package's.
+  CudaStatus describe(int ordinal, GpuState& state) const;
+  std::string pci_bus_id(int ordinal) const;
+  CudaStatus make_context(int ordinal);
+  CudaStatus free_memory(std::int64_t& bytes) const;
+
+  CudaStatus allocate(std::int64_t bytes, DeviceAddress& address) const;
+  CudaStatus copy_to_device(DeviceAddress target, const void* source, std::int64_t bytes) const;
+  CudaStatus copy_to_host(void* target, DeviceAddress source, std::int64_t bytes) const;
+  CudaStatus copy_on_device_async(DeviceAddress target, DeviceAddress source, std::int64_t bytes) const;
+  CudaStatus fill_bytes_async(DeviceAddress target, unsigned char value, std::int64_t bytes) const;
+
+  // Loads `cubin`, finds `kernel` in it, and allows it `dynamic_shared_bytes` of shared memory.
+  CudaStatus load(std::string_view cubin, const std::string& kernel, std::int64_t dynamic_shared_bytes,
+                  LoadedKernel& loaded) const;
+  void unload(const LoadedKernel& loaded) const;
+  // `parameters`: one pointer to each parameter's value.
+  CudaStatus launch(const LoadedKernel& kernel, const LaunchShape& shape, std::vector<void*>& parameters) const;
+  CudaStatus synchronize() const;
+
+  // Two events around what is put on the stream between the calls.
+  CudaStatus start_timer() const;
+  CudaStatus stop_timer(double& ms) const;  // waits
+
+ private:
+  struct Library;
+  explicit Driver(std::unique_ptr<Library> library);
+  std::unique_ptr<Library> library_;
+};
+
+}  // namespace regtune

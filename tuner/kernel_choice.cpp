@@ -1,0 +1,63 @@
+#include "kernel_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "regtune/error.hpp"
+#include "source_scan.hpp"
+
+namespace regtune {
+namespace {
+
+std::string list_of(const std::vector<KernelSignature>& signatures) {
+  std::string text;
+  for (const KernelSignature& signature : signatures) text += "\n  " + signature.display;
+  return text;
+}
+
+// Templates leave no code until somebody names their arguments.
+std::string hint_for_templates(std::string_view source_text) {
+  std::string text;
+  for (const ScannedKernel& kernel : scan_kernels(source_text))
+    if (kernel.is_template)
+      text += fmt::format("\n  {} (line {}) is a template: name its arguments, --kernel '{}<...>'", kernel.name,
+                          kernel.line, kernel.name);
+  return text;
+}
+
+}  // namespace
+
+const CubinKernel* find_kernel(const Cubin& cubin, std::string_view mangled_name) {
+  const auto found = std::find_if(cubin.kernels.begin(), cubin.kernels.end(),
+                                  [&](const CubinKernel& kernel) { return kernel.name == mangled_name; });
+  return found == cubin.kernels.end() ? nullptr : &*found;
+}
+
+KernelSignature choose_kernel(const Cubin& cubin, std::string_view source_text, const std::string& file,
+                              const std::optional<std::string>& wanted, const std::string& lowered_name) {
+  std::vector<KernelSignature> all;
+  for (const CubinKernel& kernel : cubin.kernels) all.push_back(kernel_signature(kernel, source_text));
+  std::vector<KernelSignature> meant;
+  for (const KernelSignature& signature : all)
+    if (lowered_name.empty() ? !wanted || names_kernel(signature, *wanted) : signature.mangled_name == lowered_name)
+      meant.push_back(signature);
+  if (meant.size() == 1) return meant.front();
+  if (meant.size() > 1)
+    throw Error(ErrorKind::several_kernels,
+                fmt::format("{}: {} kernels{}; say which with --kernel NAME, or kernel = \"NAME\" in the launch "
+                            "description:{}",
+                            file, meant.size(), wanted ? fmt::format(" answer to '{}'", *wanted) : " and none is named",
+                            list_of(meant)));
+  if (all.empty())
+    throw Error(ErrorKind::no_kernel,
+                fmt::format("{}: no kernel (__global__ function) was compiled{}", file,
+                            hint_for_templates(source_text).empty() ? "; is this the right file, and is the kernel "
+                                                                      "switched off by an #if?"
+                                                                    : ":" + hint_for_templates(source_text)));
+  throw Error(ErrorKind::no_kernel, fmt::format("{}: no kernel is called '{}'; there are:{}{}", file,
+                                                wanted.value_or(lowered_name), list_of(all),
+                                                hint_for_templates(source_text)));
+}
+
+}  // namespace regtune

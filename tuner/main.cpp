@@ -1,0 +1,74 @@
+// regtune: how many registers should this kernel get? The commands, and how each ends.
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "cli.hpp"
+#include "record_json.hpp"
+#include "regtune/error.hpp"
+
+namespace {
+
+using namespace regtune;
+
+constexpr int kExitMiss = 1;      // a look-up found nothing
+constexpr int kExitNoGpu = 20;    // compiled and analysed, nothing timed
+
+void print_document(const nlohmann::json& document) {
+  fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int run(const ShowText& show, const Command&) {
+  fmt::print("{}", show.text);
+  return 0;
+}
+
+void write_record(const TuningRecord& record, const std::filesystem::path& file) {
+  std::ofstream out(file);
+  out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  if (!out.flush()) throw Error(ErrorKind::usage, "--record " + file.string() + ": cannot be written");
+}
+
+int run(const TuneCommand& tuning, const Command& command) {
+  TuneResult result;
+  {
+    Progress progress(command.quiet);
+    result = tune(tuning.request, progress);
+  }
+  if (tuning.record_file) write_record(result.record, *tuning.record_file);
+  if (command.json)
+    print_document(record_json(result.record));
+  else
+    fmt::print("{}", report_text(result.record, result.stored_in, tuning.style));
+  return result.record.gpu ? 0 : kExitNoGpu;
+}
+
+int run(const LookupRequest& request, const Command& command) {
+  const LookupAnswer answer = look_up(request);
+  if (answer.record && command.json) print_document(record_json(*answer.record));
+  if (answer.record && !command.json) fmt::print("{}", answer_text(*answer.record));
+  if (!answer.record && command.json) print_document({{"found", false}, {"message", answer.miss}});
+  if (!answer.record) fmt::print(stderr, "regtune: {}\n", answer.miss);
+  return answer.record ? 0 : kExitMiss;
+}
+
+int fail(const Error& failure, bool json) {
+  fmt::print(stderr, "regtune: {}\n", failure.what());
+  const int code = static_cast<int>(failure.kind());
+  if (json) print_document({{"error", {{"exit_code", code}, {"message", failure.what()}}}});
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  try {
+    const Command command = parse_command_line(arguments);
+    return std::visit([&](const auto& what) { return run(what, command); }, command.what);
+  } catch (const Error& failure) {
+    return fail(failure, wants_json(arguments));
+  } catch (const std::exception& bug) {
+    return fail(Error(ErrorKind::internal, fmt::format("internal error: {}", bug.what())), wants_json(arguments));
+  }
+}

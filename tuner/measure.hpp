@@ -1,0 +1,42 @@
+#pragma once
+// The race: every distinct code is launched and checked once, then those that can still be the fastest are
+// timed in interleaved rounds against the reference until the rest is beaten, and the finalists are timed
+// again in fresh rounds. Works against the seam of bench.hpp alone, so that recorded and faulty devices can
+// be raced in tests. Which code is named the winner is decide.hpp's matter.
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench.hpp"
+#include "record.hpp"
+
+namespace regtune {
+
+struct Entrant {
+  Candidate candidate;
+  bool in_source = false;  // at least one of the budgets that give this code can be written into the source
+};
+
+enum class RacePhase { check, race, confirmation };
+
+// Told as things happen; the cache and the progress line listen.
+class RaceObserver {
+ public:
+  virtual ~RaceObserver() = default;
+  virtual void on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) = 0;
+  virtual void on_outcome(int id, const Outcome& outcome) = 0;
+  virtual void on_progress(RacePhase phase, int done, int left_in_race) = 0;
+};
+
+struct RaceResult {
+  std::map<int, Outcome> outcomes;  // one for each entrant
+  MeasureSettings settings;         // with what the reference run found out
+};
+
+// Requires: `reference_id` is the id of one entrant, which can be launched. Throws Error(gpu_failed) when the
+// reference cannot be timed; whatever another entrant does is its outcome.
+RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,
+                RaceObserver& observer);
+
+}  // namespace regtune

@@ -1,0 +1,30 @@
+#pragma once
+// The header of a NumPy .npy file, versions 1 to 3: what its elements are, how many, and where they begin.
+// Refuses big-endian data, Fortran order of more than one dimension, structured types, and a file that is
+// shorter or longer than its header says.
+// Source: NumPy, "numpy.lib.format", format versions 1.0, 2.0 and 3.0.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace regtune {
+
+struct NpyHeader {
+  std::string type;  // NumPy's, without the byte order: "f4", "i8", "b1"
+  std::int64_t element_bytes = 0;
+  std::int64_t count = 0;        // product of the shape
+  std::int64_t data_offset = 0;  // bytes from the start of the file
+};
+
+// `head` is the beginning of the file (all of the header), `file_bytes` the size of all of it, `name` is used
+// in messages. Throws Error(bad_description).
+NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const std::string& name);
+
+// Throws Error(file_not_found) when the file cannot be read, else as above.
+NpyHeader read_npy_header(const std::filesystem::path& path);
+
+// The data of a .npy file without its header, or all of any other file. Throws as above.
+std::string read_buffer_file(const std::filesystem::path& path);
+
+}  // namespace regtune

@@ -1,0 +1,25 @@
+#pragma once
+// How a register budget is spelled: for people, in the source, and on the compiler's command line.
+#include <string>
+#include <vector>
+
+#include "record.hpp"
+#include "regtune/types.hpp"
+
+namespace regtune {
+
+// "--maxrregcount=57", "__launch_bounds__(256, 4)", "author's code".
+std::string spell(const RegisterPolicy& policy);
+
+// As spell, for a set of policies: neighbouring values become ranges ("--maxrregcount=64..255,
+// __launch_bounds__(256, 1..4)").
+std::string spell(const std::vector<RegisterPolicy>& policies);
+
+// True for a budget that can be written into the kernel's source and then holds wherever it is compiled.
+bool travels_with_source(const RegisterPolicy& policy);
+
+// Among budgets that are equally fast, the smaller is the better to recommend: the author's code, then no
+// budget, then the forms that travel with the source, then a flag for the whole file.
+int complexity(const RegisterPolicy& policy);
+
+}  // namespace regtune

@@ -1,0 +1,253 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "decide.hpp"
+#include "policy.hpp"
+
+namespace regtune {
+namespace {
+
+constexpr std::size_t kRowsShown = 12;
+
+// One distinct code: the trial that was timed and every variant that gave it.
+struct Row {
+  const Trial* timed = nullptr;
+  std::vector<const Trial*> variants;
+};
+
+const Measurement* measurement_of(const Trial& trial) {
+  if (const auto* measured = std::get_if<Measurement>(&trial.outcome)) return measured;
+  if (const auto* abandoned = std::get_if<Abandoned>(&trial.outcome))
+    return abandoned->so_far.time_ms.median > 0 ? &abandoned->so_far : nullptr;
+  return nullptr;
+}
+
+std::vector<Row> rows_of(const TuningRecord& record) {
+  std::map<int, Row> by_timed;
+  for (const Trial& trial : record.trials) {
+    if (std::holds_alternative<CompileFailed>(trial.outcome) || !trial.facts) continue;
+    const Trial& timed = timed_trial(record.trials, trial.variant.id);
+    Row& row = by_timed[timed.variant.id];
+    row.timed = &timed;
+    row.variants.push_back(&trial);
+  }
+  std::vector<Row> rows;
+  for (auto& [id, row] : by_timed) rows.push_back(std::move(row));
+  const auto rank = [](const Row& row) {
+    const Measurement* measured = measurement_of(*row.timed);
+    return std::tuple(measured == nullptr, measured ? measured->time_ms.median : 0.0,
+                      -row.timed->facts->registers_per_thread, row.timed->variant.id);
+  };
+  std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return rank(a) < rank(b); });
+  return rows;
+}
+
+bool several_blocks(const TuningRecord& record) {
+  return std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& trial) {
+    return !(trial.variant.block == record.trials.front().variant.block);
+  });
+}
+
+std::string spell_block(Dim3 block) {
+  if (block.z > 1) return fmt::format("{}x{}x{}", block.x, block.y, block.z);
+  return block.y > 1 ? fmt::format("{}x{}", block.x, block.y) : fmt::format("{}", block.x);
+}
+
+// Enough decimals for the interval to show, whatever the time is.
+std::string spell_time(const Interval& time) {
+  const int decimals = time.median >= 100 ? 1 : time.median >= 0.1 ? 3 : 5;
+  const double half = std::max(time.high - time.median, time.median - time.low);
+  return fmt::format("{:.{}f} +-{:.{}f}", time.median, decimals, half, decimals);
+}
+
+std::string spell_outcome(const Trial& trial) {
+  if (std::holds_alternative<NotTimed>(trial.outcome)) return "";
+  if (std::holds_alternative<NotLaunchable>(trial.outcome)) return "cannot launch";
+  if (std::holds_alternative<Faulted>(trial.outcome)) return "faulted";
+  if (std::holds_alternative<TimedOut>(trial.outcome)) return "timed out";
+  if (std::holds_alternative<WrongResult>(trial.outcome)) return "wrong result";
+  return "-";
+}
+
+std::string spell_speedup(double speedup) { return fmt::format("{:.2f}x", speedup); }
+
+bool row_holds(const Row& row, int variant_id) {
+  return std::any_of(row.variants.begin(), row.variants.end(),
+                     [&](const Trial* trial) { return trial->variant.id == variant_id; });
+}
+
+std::string budget_cell(const TuningRecord& record, const Row& row) {
+  std::vector<RegisterPolicy> policies;
+  for (const Trial* trial : row.variants) policies.push_back(trial->variant.policy);
+  std::string text = spell(policies);
+  if (several_blocks(record)) text = fmt::format("block {}: {}", spell_block(row.timed->shape.block), text);
+  if (record.verdict) {
+    const Verdict& verdict = *record.verdict;
+    const bool improved = verdict.kind == Verdict::Kind::improved;
+    if (improved && row_holds(row, verdict.best_in_source_id) && verdict.best_in_source_id != verdict.reference_id)
+      text += "   <- write this";
+    else if (improved && row_holds(row, verdict.best_id))
+      text += "   <- fastest";
+  }
+  return text;
+}
+
+void append_row(std::string& text, const TuningRecord& record, const Row& row) {
+  const StaticFacts& facts = *row.timed->facts;
+  const std::string spills = fmt::format("{}/{}", facts.spill_store_bytes, facts.spill_load_bytes);
+  const std::string occupancy =
+      facts.occupancy ? fmt::format("{:.1f} %", facts.occupancy->fraction * 100) : std::string("none");
+  const std::string limiter = facts.occupancy ? std::string(to_string(facts.occupancy->limiter)) : "";
+  fmt::format_to(std::back_inserter(text), "{:>10} {:>12} {:>6} {:>10}  {:<13}", facts.registers_per_thread, spills,
+                 facts.stack_frame_bytes, occupancy, limiter);
+  if (record.gpu) {
+    const Measurement* measured = measurement_of(*row.timed);
+    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}   ",
+                   measured ? spell_time(measured->time_ms) : spell_outcome(*row.timed),
+                   measured && measured->speedup.median > 0 ? spell_speedup(measured->speedup.median) : "");
+  }
+  text += " " + budget_cell(record, row) + "\n";
+}
+
+void append_table(std::string& text, const TuningRecord& record, const ReportStyle& style) {
+  fmt::format_to(std::back_inserter(text), "\n{:>10} {:>12} {:>6} {:>10}  {:<13}", "registers", "spill st/ld", "stack",
+                 "occupancy", "limited by");
+  if (record.gpu)
+    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}   ", "time (ms)",
+                   record.verdict && record.verdict->reference_id == 0 ? "vs author's" : "vs reference");
+  text += " budget\n";
+  const std::vector<Row> rows = rows_of(record);
+  std::size_t hidden = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const bool named = row_holds(row, 0) || (record.verdict && (row_holds(row, record.verdict->best_id) ||
+                                                                row_holds(row, record.verdict->best_in_source_id)));
+    const bool failed = !measurement_of(*row.timed) && record.gpu && !spell_outcome(*row.timed).empty();
+    if (style.all_rows || i < kRowsShown || named || failed)
+      append_row(text, record, row);
+    else
+      ++hidden;
+  }
+  if (hidden > 0) text += fmt::format("           ... and {} more codes (--all shows them)\n", hidden);
+}
+
+void append_failures(std::string& text, const TuningRecord& record) {
+  std::vector<RegisterPolicy> failed;
+  std::string first;
+  for (const Trial& trial : record.trials) {
+    if (const auto* failure = std::get_if<CompileFailed>(&trial.outcome)) {
+      failed.push_back(trial.variant.policy);
+      if (first.empty()) first = failure->message.substr(0, failure->message.find('\n'));
+    }
+    if (const auto* wrong = std::get_if<WrongResult>(&trial.outcome))
+      text += fmt::format("wrong result, dropped: {}: {}\n", spell(trial.variant.policy), wrong->message);
+    if (const auto* fault = std::get_if<Faulted>(&trial.outcome))
+      text += fmt::format("faulted, dropped: {}: {}\n", spell(trial.variant.policy), fault->message);
+    if (const auto* late = std::get_if<TimedOut>(&trial.outcome))
+      text += fmt::format("stopped after {:.0f} ms, dropped: {}\n", late->limit_ms, spell(trial.variant.policy));
+  }
+  if (!failed.empty()) text += fmt::format("not compiled: {}: {}\n", spell(failed), first);
+}
+
+// What a CUDA programmer wants said about the author's own code.
+void append_diagnosis(std::string& text, const TuningRecord& record) {
+  const Trial& author = record.trials.front();
+  if (const auto* refused = std::get_if<NotLaunchable>(&author.outcome))
+    text += fmt::format("the author's code cannot be launched: {}\n", refused->reason);
+  if (!author.facts) return;
+  const StaticFacts& facts = *author.facts;
+  const int spilled = facts.spill_store_bytes + facts.spill_load_bytes;
+  if (facts.stack_frame_bytes > 0 && spilled == 0)
+    text += fmt::format("the author's code has a stack frame of {} bytes and spills nothing: an array there is indexed "
+                        "at run time or has its address taken, and no register budget can cure that; make the "
+                        "index a compile-time constant\n", facts.stack_frame_bytes);
+  if (spilled > 0)
+    text += fmt::format("the author's code spills: {} bytes stored and {} loaded per thread; a larger budget can cure "
+                        "that\n", facts.spill_store_bytes, facts.spill_load_bytes);
+  if (!facts.budget.note.empty()) text += fmt::format("the author's budget: {}\n", facts.budget.note);
+}
+
+std::string spell_sizes(const Sizes& sizes, const char* separator, const char* equals) {
+  std::vector<std::string> pieces;
+  for (const auto& [name, value] : sizes) pieces.push_back(fmt::format("{}{}{}", name, equals, value));
+  return fmt::format("{}", fmt::join(pieces, separator));
+}
+
+std::string gains_text(const TuningRecord& record) {
+  const Verdict& v = *record.verdict;
+  const std::string reference = v.reference_id == 0 ? "the author's code" : spell_choice(record, v.reference_id);
+  switch (v.kind) {
+    case Verdict::Kind::no_gain:
+      return fmt::format("no significant gain: {} than {}. Leave it as it is.\n", v.reason, reference);
+    case Verdict::Kind::inconclusive:
+      return fmt::format("inconclusive: {}. Until then, leave it as it is.\n", v.reason);
+    case Verdict::Kind::improved: break;
+  }
+  const auto percent = record.settings.confidence * 100;
+  std::string text = fmt::format("best: {} faster than {} ({:.3f} to {:.3f} with {:.0f} % confidence):  {}\n",
+                                 spell_speedup(v.speedup.median), reference, v.speedup.low, v.speedup.high, percent,
+                                 spell_choice(record, v.best_id));
+  if (v.best_in_source_id == v.best_id)
+    text += "in the source: the same (as fast as any flag, within the noise)\n";
+  else if (v.best_in_source_id != v.reference_id)
+    text += fmt::format("in the source: {} faster:  {}\n", spell_speedup(v.speedup_in_source.median),
+                        spell_choice(record, v.best_in_source_id));
+  else
+    text += "in the source: nothing that can be written there is faster; the gain needs the flag\n";
+  return text;
+}
+
+}  // namespace
+
+std::string spell_choice(const TuningRecord& record, int variant_id) {
+  const Variant& variant = record.trials.at(static_cast<std::size_t>(variant_id)).variant;
+  std::string text = spell(variant.policy);
+  if (several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
+  return text;
+}
+
+std::string report_text(const TuningRecord& record, const std::string& stored_in, const ReportStyle& style) {
+  std::string text = fmt::format("regtune {} | ", record.regtune_version);
+  if (record.gpu)
+    text += fmt::format("{}, {}, {} SMs | driver {} | ", record.gpu->id.name, record.architecture,
+                        record.gpu->id.sm_count, record.gpu->driver_version);
+  else
+    text += fmt::format("no GPU, {} | ", record.architecture);
+  text += record.compiler + (stored_in.empty() ? "" : " | cache " + stored_in) + "\n";
+  const LaunchShape& shape = record.author_shape;
+  text += record.signature;
+  if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
+  text += fmt::format("   block {}   grid {}\n", spell_block(shape.block), spell_block(shape.grid));
+  std::size_t failed = 0;
+  for (const Trial& trial : record.trials) failed += std::holds_alternative<CompileFailed>(trial.outcome);
+  text += fmt::format("compiled {} variants -> {} distinct codes\n", record.trials.size() - failed,
+                      rows_of(record).size());
+  append_table(text, record, style);
+  text += "\n";
+  append_failures(text, record);
+  append_diagnosis(text, record);
+  if (record.verdict) text += gains_text(record);
+  if (!record.gpu) text += "nothing was timed and nothing stored: this machine has no GPU that can be used\n";
+  if (!stored_in.empty())
+    text += fmt::format("stored for {}{}{}\n", record.gpu->id.name, record.sizes.empty() ? "" : ", ",
+                        spell_sizes(record.sizes, ", ", "="));
+  return text;
+}
+
+std::string answer_text(const TuningRecord& record) {
+  std::string text = record.signature;
+  if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
+  text += fmt::format("   block {}\n", spell_block(record.author_shape.block));
+  if (record.gpu)
+    text += fmt::format("{}, {} | driver {} | {} | measured {}\n", record.gpu->id.name, record.architecture,
+                        record.gpu->driver_version, record.compiler, record.started);
+  if (record.verdict) text += gains_text(record);
+  return text;
+}
+
+}  // namespace regtune

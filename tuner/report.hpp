@@ -1,0 +1,24 @@
+#pragma once
+// What a person reads: the table of distinct codes, the verdict in words, and errors. Results go to stdout,
+// errors to stderr; with --json stdout holds one JSON document and nothing else.
+#include <string>
+
+#include "record.hpp"
+#include "regtune/error.hpp"
+
+namespace regtune {
+
+struct ReportStyle {
+  bool all_rows = false;  // else the fastest, the author's and the one to write
+};
+
+// `stored_in`: the cache file; empty when nothing was stored.
+std::string report_text(const TuningRecord& record, const std::string& stored_in, const ReportStyle& style);
+
+// The answer of a look-up: what to use, how sure, and where it was measured.
+std::string answer_text(const TuningRecord& record);
+
+// "author's code", "__launch_bounds__(256)", with the block where the run swept several.
+std::string spell_choice(const TuningRecord& record, int variant_id);
+
+}  // namespace regtune

@@ -1,0 +1,48 @@
+#include "run_log.hpp"
+
+#include <fmt/format.h>
+
+namespace regtune {
+
+RunLog::RunLog(const TuningRecord& record, const std::filesystem::path& cache, Progress& progress)
+    : record_(record), progress_(progress) {
+  if (!record.gpu) return;
+  store_ = Store::open(cache);
+  run_ = store_->begin(record);
+}
+
+void RunLog::on_compiled(const PolicyCode& code, std::size_t done, std::size_t of) {
+  progress_.update(fmt::format("compiled {} of {} register budgets", done, of));
+  if (!store_) return;
+  store_->add_compile_result(run_, code.policy, {code.facts, code.failure, code.log.substr(0, 4096), code.cubin});
+}
+
+void RunLog::on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) {
+  if (!store_) return;
+  std::vector<RoundSample> samples;
+  for (const auto& [id, ms] : id_and_ms) samples.push_back({id, ms});
+  store_->add_round(run_, phase == RacePhase::confirmation ? Phase::confirmation : Phase::race, round, samples);
+}
+
+void RunLog::on_outcome(int id, const Outcome& outcome) {
+  if (!store_) return;
+  Trial trial = record_.trials.at(static_cast<std::size_t>(id));
+  trial.outcome = outcome;
+  store_->set_outcome(run_, trial);
+}
+
+void RunLog::on_progress(RacePhase phase, int done, int left_in_race) {
+  switch (phase) {
+    case RacePhase::check: progress_.update(fmt::format("checking code {}, {} in the race", done, left_in_race)); break;
+    case RacePhase::race: progress_.update(fmt::format("racing, round {}, {} left", done, left_in_race)); break;
+    case RacePhase::confirmation:
+      progress_.update(fmt::format("confirming {} finalists, round {}", left_in_race, done));
+      break;
+  }
+}
+
+void RunLog::finish() {
+  if (store_) store_->finish(run_, record_);
+}
+
+}  // namespace regtune

@@ -1,0 +1,14 @@
+#pragma once
+// Which variants are considered: every register cap, every launch bound of every block size, and the
+// author's own code. Caps and bounds are alternatives, never a product: a bound makes a cap inert.
+#include <vector>
+
+#include "record.hpp"
+
+namespace regtune {
+
+// The author's own code at the first block is id 0. Ids count up from there, and variants that differ in
+// the block alone share a policy. Requires: `blocks` is not empty.
+std::vector<Variant> search_space(const GpuLimits& limits, const std::vector<Dim3>& blocks);
+
+}  // namespace regtune

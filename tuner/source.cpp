@@ -1,0 +1,187 @@
+#include "source.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "key.hpp"
+#include "regtune/error.hpp"
+
+namespace regtune {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> read_text(const fs::path& path) {
+  std::error_code failure;
+  if (!fs::is_regular_file(path, failure)) return {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// The name between quotes or angle brackets where the line is an #include of a literal name.
+std::optional<std::string> included_name(std::string_view line) {
+  const auto skip_blanks = [&line] {
+    const auto first = line.find_first_not_of(" \t");
+    line.remove_prefix(first == std::string_view::npos ? line.size() : first);
+  };
+  skip_blanks();
+  if (!line.starts_with('#')) return {};
+  line.remove_prefix(1);
+  skip_blanks();
+  if (!line.starts_with("include")) return {};
+  line.remove_prefix(7);
+  skip_blanks();
+  if (line.empty() || (line[0] != '"' && line[0] != '<')) return {};
+  const auto end = line.find(line[0] == '"' ? '"' : '>', 1);
+  if (end == std::string_view::npos) return {};
+  return std::string(line.substr(1, end - 1));
+}
+
+// Adds the text of every file that `text` includes and that is the author's own: found beside the including
+// file or in an author's include folder. Toolkit headers come with the compiler, whose build is in the key.
+void hash_includes(FieldHash& hash, const std::string& text, const fs::path& folder,
+                   const std::vector<std::string>& include_folders, std::set<fs::path>& seen) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const auto name = included_name(std::string_view(text).substr(at, end - at));
+    at = end + 1;
+    if (!name) continue;
+    std::vector<fs::path> candidates{folder / *name};
+    for (const std::string& include : include_folders) candidates.push_back(fs::path(include) / *name);
+    for (const fs::path& candidate : candidates) {
+      const auto included = read_text(candidate);
+      if (!included) continue;
+      if (seen.insert(fs::weakly_canonical(candidate)).second) {
+        hash.add("included", *name).add("text", *included);
+        hash_includes(hash, *included, candidate.parent_path(), include_folders, seen);
+      }
+      break;
+    }
+  }
+}
+
+int parse_cap(const std::string& text, const std::string& option) {
+  int cap = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), cap);
+  if (failure != std::errc() || end != text.data() + text.size() || cap < 0)
+    throw Error(ErrorKind::usage,
+                fmt::format("compiler option {}: '{}' is not a number of registers; write -maxrregcount=64, say",
+                            option, text));
+  return cap;
+}
+
+// Options that regtune decides itself, each with what to write instead.
+void refuse_own_options(const std::string& option) {
+  for (const std::string_view name : {"-arch", "--gpu-architecture", "-gencode", "--generate-code"})
+    if (option == name || option.starts_with(std::string(name) + "="))
+      throw Error(ErrorKind::usage,
+                  fmt::format("compiler option {}: the architecture is the GPU's, or --arch sm_XX names it", option));
+  for (const std::string_view name : {"-rdc", "--relocatable-device-code", "-dc", "--device-c", "-dlto", "--dlink-time-opt"})
+    if (option == name || option.starts_with(std::string(name) + "="))
+      throw Error(ErrorKind::usage,
+                  fmt::format("compiler option {}: a kernel is tuned as a whole program; leave the option out", option));
+}
+
+std::string prelude(const RegisterPolicy& policy) {
+  if (std::holds_alternative<AuthorsOwn>(policy)) return "";
+  std::string attributes;
+  if (const auto* bounds = std::get_if<LaunchBounds>(&policy)) {
+    attributes = bounds->min_blocks_per_sm == 0
+                     ? fmt::format(" __attribute__((launch_bounds({})))", bounds->max_threads_per_block)
+                     : fmt::format(" __attribute__((launch_bounds({}, {})))", bounds->max_threads_per_block,
+                                   bounds->min_blocks_per_sm);
+  } else if (const auto* most = std::get_if<MaxRegisters>(&policy)) {
+    attributes = fmt::format(" __attribute__((maxnreg({})))", most->registers_per_thread);
+  }
+  // Text in front of the source, not -D: NVRTC's built-in header, which comes before both, defines these
+  // names and would define them again over a -D.
+  return fmt::format(
+      "#undef __launch_bounds__\n#define __launch_bounds__(...)\n"
+      "#undef __maxnreg__\n#define __maxnreg__(...)\n"
+      "#undef __global__\n#define __global__ __attribute__((global)){}\n",
+      attributes);
+}
+
+std::string quoted_literal(const std::string& path) {
+  std::string text = "\"";
+  for (const char c : path) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + "\"";
+}
+
+}  // namespace
+
+Source read_source(const fs::path& path) {
+  std::optional<std::string> text = read_text(path);
+  if (!text)
+    throw Error(ErrorKind::file_not_found,
+                fmt::format("{}: {}", path.string(),
+                            fs::is_directory(path) ? "is a folder; name the .cu file in it"
+                                                   : "cannot be read; is the path right, and may you read the file?"));
+  return {path, std::move(*text)};
+}
+
+CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
+                         const std::vector<std::string>& toolkit_folders) {
+  CompileUnit unit;
+  unit.source = source;
+  unit.architecture = architecture;
+  const std::vector<std::string>& given = description.options;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    std::string name = given[i].substr(0, given[i].find('='));
+    if (name == "-maxrregcount" || name == "--maxrregcount") {
+      const bool joined = name.size() < given[i].size();
+      if (!joined && i + 1 == given.size())
+        throw Error(ErrorKind::usage, "compiler option -maxrregcount: the number of registers is missing");
+      unit.author_cap = parse_cap(joined ? given[i].substr(name.size() + 1) : given[i + 1], name);
+      if (!joined) ++i;
+    } else {
+      refuse_own_options(given[i]);
+      unit.options.push_back(given[i]);
+    }
+  }
+  const fs::path folder = source.path.parent_path().empty() ? fs::path(".") : source.path.parent_path();
+  unit.include_folders.push_back(folder.string());
+  for (const fs::path& include : description.include_folders)
+    unit.include_folders.push_back(include.is_absolute() ? include.string() : (folder / include).string());
+  unit.include_folders.insert(unit.include_folders.end(), toolkit_folders.begin(), toolkit_folders.end());
+  if (description.kernel && description.kernel->find('<') != std::string::npos)
+    unit.name_expressions.push_back(*description.kernel);
+  return unit;
+}
+
+NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy, bool nvrtc_has_cache) {
+  NvrtcRequest request;
+  request.file_name = unit.source.path.string();
+  request.source = prelude(policy) + "#line 1 " + quoted_literal(request.file_name) + "\n" + unit.source.text;
+  request.name_expressions = unit.name_expressions;
+  request.options = {"--gpu-architecture=" + unit.architecture, "--frandom-seed=regtune", "--ptxas-options=-v"};
+  if (nvrtc_has_cache) request.options.emplace_back("--no-cache");
+  for (const std::string& folder : unit.include_folders) request.options.push_back("--include-path=" + folder);
+  request.options.insert(request.options.end(), unit.options.begin(), unit.options.end());
+  int cap = 0;
+  if (std::holds_alternative<AuthorsOwn>(policy)) cap = unit.author_cap;
+  if (const auto* asked = std::get_if<RegisterCap>(&policy)) cap = asked->registers_per_thread;
+  if (cap != 0) request.options.push_back(fmt::format("--maxrregcount={}", cap));
+  return request;
+}
+
+std::string source_hash(const CompileUnit& unit) {
+  FieldHash hash;
+  hash.add("text", unit.source.text);
+  std::set<fs::path> seen;
+  hash_includes(hash, unit.source.text, unit.source.path.parent_path(), unit.include_folders, seen);
+  for (const std::string& option : unit.options) hash.add("option", option);
+  hash.add("author cap", std::to_string(unit.author_cap));
+  for (const std::string& expression : unit.name_expressions) hash.add("name expression", expression);
+  return hash.hex();
+}
+
+}  // namespace regtune

@@ -1,0 +1,46 @@
+#pragma once
+// The author's source and what the compiler is given for each register budget: the same text behind a
+// prelude that strips the declared bounds and puts others on every kernel. The file is never edited, no
+// kernel is renamed, and every message of the compiler keeps the author's line numbers.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "description.hpp"
+#include "nvrtc.hpp"
+#include "regtune/types.hpp"
+
+namespace regtune {
+
+struct Source {
+  std::filesystem::path path;  // as given
+  std::string text;
+};
+
+// Throws Error(file_not_found).
+Source read_source(const std::filesystem::path& path);
+
+// Everything a compilation needs but the budget.
+struct CompileUnit {
+  Source source;
+  std::vector<std::string> options;  // the author's, without a register cap
+  int author_cap = 0;                // the author's own -maxrregcount; 0: none
+  std::vector<std::string> include_folders;
+  std::string architecture;          // "sm_90"
+  std::vector<std::string> name_expressions;
+};
+
+// Takes a register cap out of the author's options, and refuses what regtune itself decides (the
+// architecture, the kind of output): Error(usage). `toolkit_folders` come after the author's own.
+CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
+                         const std::vector<std::string>& toolkit_folders);
+
+// What NVRTC is asked to do for one budget. `fast_log`: NVRTC 12.9 and later keep a cache of their own, and
+// a hit leaves ptxas's report empty, so it is switched off there.
+NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy, bool nvrtc_has_cache);
+
+// 32 hex digits over the text, the text of every file it includes with quotes, the options and the
+// architecture's compiler options: equal exactly when the same machine code is to be expected.
+std::string source_hash(const CompileUnit& unit);
+
+}  // namespace regtune

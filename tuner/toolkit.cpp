@@ -1,0 +1,122 @@
+#include "toolkit.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+
+namespace regtune {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+std::vector<fs::path> named_roots() {
+  std::vector<fs::path> roots;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const std::string value = environment(name); !value.empty()) roots.emplace_back(value);
+  }
+  return roots;
+}
+
+// "cuda-13.0" before "cuda-12.9" before "cuda-9.2": by length first, which orders the major versions.
+std::vector<fs::path> usual_roots() {
+  std::vector<fs::path> versioned;
+  std::error_code error;
+  for (fs::directory_iterator it("/usr/local", error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with("cuda-")) versioned.push_back(it->path());
+  }
+  std::sort(versioned.begin(), versioned.end(), [](const fs::path& a, const fs::path& b) {
+    const std::string left = a.string(), right = b.string();
+    return left.size() != right.size() ? left.size() > right.size() : left > right;
+  });
+  std::vector<fs::path> roots = {"/usr/local/cuda"};
+  roots.insert(roots.end(), versioned.begin(), versioned.end());
+  roots.emplace_back("/opt/cuda");
+  return roots;
+}
+
+void add_files(const fs::path& folder, const LibraryName& library, std::vector<fs::path>& candidates) {
+  for (const auto& name : library.file_names) {
+    if (is_there(folder / name)) candidates.push_back(folder / name);
+  }
+}
+
+void add_root(const fs::path& root, const LibraryName& library, std::vector<fs::path>& candidates) {
+  for (const char* folder :
+       {"lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib", "extras/CUPTI/lib64"}) {
+    add_files(root / folder, library, candidates);
+  }
+}
+
+// cuda_fp16.h is the header that every distribution of the toolkit's headers has, Python wheels included.
+bool holds_headers(const fs::path& folder) {
+  return is_there(folder / "cuda_fp16.h");
+}
+
+}  // namespace
+
+const LibraryName& nvrtc_library() {
+  static const LibraryName name{"REGTUNE_NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}};
+  return name;
+}
+
+const LibraryName& nvjitlink_library() {
+  static const LibraryName name{"REGTUNE_NVJITLINK", {"libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"}};
+  return name;
+}
+
+const LibraryName& cuda_driver_library() {
+  // Without the version the name may be the toolkit's stub, which answers every call with an error.
+  static const LibraryName name{"REGTUNE_CUDA", {"libcuda.so.1"}};
+  return name;
+}
+
+const LibraryName& cupti_library() {
+  static const LibraryName name{"REGTUNE_CUPTI", {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}};
+  return name;
+}
+
+std::vector<fs::path> library_candidates(const LibraryName& library) {
+  if (const std::string file = environment(library.environment.c_str()); !file.empty()) return {file};
+  std::vector<fs::path> candidates;
+  for (const auto& root : named_roots()) add_root(root, library, candidates);
+  candidates.insert(candidates.end(), library.file_names.begin(), library.file_names.end());
+  for (const auto& root : usual_roots()) add_root(root, library, candidates);
+  for (const char* folder :
+       {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"}) {
+    add_files(folder, library, candidates);
+  }
+  return candidates;
+}
+
+std::vector<fs::path> include_folders(const fs::path& nvrtc_file) {
+  std::vector<fs::path> wanted;
+  std::error_code error;
+  const fs::path resolved = fs::canonical(nvrtc_file, error);
+  for (const fs::path& file : {nvrtc_file, error ? nvrtc_file : resolved}) {
+    const fs::path folder = file.parent_path();
+    if (folder.empty()) continue;
+    wanted.push_back(folder.parent_path() / "include");                             // <root>/lib64, targets/*/lib
+    wanted.push_back(folder.parent_path().parent_path() / "include");               // /usr/lib/x86_64-linux-gnu
+    wanted.push_back(folder.parent_path().parent_path() / "cuda_runtime/include");  // the CUDA 12 wheels
+  }
+  for (const auto& roots : {named_roots(), usual_roots()}) {
+    for (const auto& root : roots) wanted.push_back(root / "include");
+  }
+  const auto found = std::find_if(wanted.begin(), wanted.end(), holds_headers);
+  if (found == wanted.end()) return {};
+  std::vector<fs::path> folders = {*found};
+  if (is_there(*found / "cccl")) folders.push_back(*found / "cccl");
+  return folders;
+}
+
+}  // namespace regtune

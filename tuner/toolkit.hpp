@@ -1,0 +1,32 @@
+#pragma once
+// Where CUDA lives on this machine: the files that may hold one of its libraries, and the folders of its
+// headers. Knows paths only; it opens nothing and asks no library for its version. An environment variable
+// that names a file is the last word: no other file is tried then, so that nobody runs a compiler they did not
+// choose.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace regtune {
+
+struct LibraryName {
+  std::string environment;              // variable that names the file: "REGTUNE_NVRTC"
+  std::vector<std::string> file_names;  // newest first: "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"
+};
+
+const LibraryName& nvrtc_library();        // REGTUNE_NVRTC
+const LibraryName& nvjitlink_library();    // REGTUNE_NVJITLINK
+const LibraryName& cuda_driver_library();  // REGTUNE_CUDA
+const LibraryName& cupti_library();        // REGTUNE_CUPTI
+
+// In the order to try them: the variable, CUDA_HOME, CUDA_PATH, the loader's path (a bare file name),
+// /usr/local/cuda, /usr/local/cuda-* (newest first), /opt/cuda, the distribution's library folder. Files
+// under a folder are named only where they exist.
+std::vector<std::filesystem::path> library_candidates(const LibraryName& library);
+
+// The header folders that NVRTC needs on its path ("include", and "include/cccl" where CUDA 13 moved the C++
+// headers to). Those of the toolkit that `nvrtc_file` belongs to, else of the first toolkit found; empty where
+// there are no headers, which costs only the sources that include one.
+std::vector<std::filesystem::path> include_folders(const std::filesystem::path& nvrtc_file);
+
+}  // namespace regtune

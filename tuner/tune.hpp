@@ -1,0 +1,35 @@
+#pragma once
+// The main job. tune() alone knows the order of the stages; each takes what it needs and returns a value.
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "description.hpp"
+#include "progress.hpp"
+#include "record.hpp"
+
+namespace regtune {
+
+struct TuneRequest {
+  std::filesystem::path source;
+  DescriptionFlags flags;
+  std::optional<std::string> architecture;  // forces a static analysis for it, unless it is the GPU's own
+  int device = 0;
+  int jobs = 1;                             // compilers side by side
+  double compile_limit_s = 600;             // for one variant
+  std::optional<std::filesystem::path> cache;
+  MeasureSettings measure;
+};
+
+struct TuneResult {
+  TuningRecord record;
+  std::string stored_in;  // the cache file; empty when nothing was stored
+};
+
+// Throws Error when the run cannot go on. Without a GPU the record has facts, no times and no verdict.
+TuneResult tune(const TuneRequest& request, Progress& progress);
+
+// What a machine without a GPU compiles for unless --arch says otherwise.
+inline constexpr const char* kDefaultArchitecture = "sm_90";
+
+}  // namespace regtune
