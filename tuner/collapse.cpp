@@ -16,9 +16,10 @@ const PolicyCode& code_of(const std::vector<PolicyCode>& codes, const RegisterPo
 std::vector<Trial> collapse(const std::vector<Variant>& variants, const std::vector<PolicyCode>& codes,
                             const std::vector<LaunchShape>& shapes, const GpuLimits& limits) {
   std::vector<Trial> trials;
-  // The hash stands for code, callees, constants, registers, frame, shared memory and compiled-in launch
-  // limits; with the launch it is the whole identity.
-  std::map<std::tuple<std::string, unsigned, unsigned, unsigned, std::int64_t>, int> first_with;
+  // The hash stands for code, callees, constants, registers, frame and shared memory. Launch limits compiled into
+  // the code matter only where they refuse this launch: refused and launchable code never share a candidate.
+  using Identity = std::tuple<std::string, unsigned, unsigned, unsigned, std::int64_t, bool>;
+  std::map<Identity, int> first_with;
   for (const Variant& variant : variants) {
     const PolicyCode& code = code_of(codes, variant.policy);
     const auto shape = std::find_if(shapes.begin(), shapes.end(),
@@ -37,7 +38,7 @@ std::vector<Trial> collapse(const std::vector<Variant>& variants, const std::vec
     if (!refused) facts.occupancy = occupancy(limits, resources, variant.block);
     const auto [first, is_new] =
         first_with.try_emplace({facts.code_hash, variant.block.x, variant.block.y, variant.block.z,
-                                shape->dynamic_shared_bytes},
+                                shape->dynamic_shared_bytes, refused.has_value()},
                                variant.id);
     if (!is_new)
       trial.outcome = SameCodeAs{first->second};

@@ -50,11 +50,14 @@ CompilerIdentity CompilePool::identify() {
       const Nvrtc nvrtc = Nvrtc::open();
       std::vector<std::string> folders;
       for (const auto& folder : include_folders(nvrtc.library_path())) folders.push_back(folder.string());
+      std::vector<std::string> fixed;
+      if (nvrtc.accepts_option("--frandom-seed=regtune")) fixed.emplace_back("--frandom-seed=regtune");
+      if (nvrtc.has_own_cache()) fixed.emplace_back("--no-cache");
       channel.send({{"name", "NVRTC " + nvrtc.version()},
                     {"library_path", nvrtc.library_path()},
-                    {"has_own_cache", nvrtc.has_own_cache()},
                     {"architectures", nvrtc.supported_architectures()},
-                    {"include_folders", folders}});
+                    {"include_folders", folders},
+                    {"fixed_options", fixed}});
     } catch (const Error& failure) {
       channel.send({{"failure", failure.what()}});
     }
@@ -65,8 +68,8 @@ CompilerIdentity CompilePool::identify() {
                 fmt::format("loading NVRTC failed: its process {}; is the CUDA toolkit complete?", worker.end()));
   const Message& reply = received.message;
   if (reply.contains("failure")) throw Error(ErrorKind::no_toolkit, reply.at("failure").get<std::string>());
-  return {reply.at("name"), reply.at("library_path"), reply.at("has_own_cache"), reply.at("architectures"),
-          reply.at("include_folders")};
+  return {reply.at("name"), reply.at("library_path"), reply.at("architectures"), reply.at("include_folders"),
+          reply.at("fixed_options")};
 }
 
 std::size_t CompilePool::unfinished() const {

@@ -27,21 +27,13 @@ struct CompiledCode {
   double seconds = 0;
 };
 
-// What the toolchain is, asked in a child so that the caller never loads it.
-struct CompilerIdentity {
-  std::string name;                 // "NVRTC 13.0"
-  std::string library_path;
-  bool has_own_cache = false;
-  std::vector<int> architectures;   // 75, 80, ...
-  std::vector<std::string> include_folders;
-};
-
 class CompilePool {
  public:
   // `processes` children at most; one compilation may take `limit_s` seconds.
   CompilePool(int processes, double limit_s) : processes_(processes), limit_s_(limit_s) {}
 
-  // Throws Error(no_toolkit) with where NVRTC was looked for.
+  // Asked in a child, so that the caller never loads a compiler. Throws Error(no_toolkit) with where NVRTC
+  // was looked for.
   static CompilerIdentity identify();
 
   void submit(CompileJob job) { waiting_.push_back(std::move(job)); }

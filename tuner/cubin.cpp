@@ -327,9 +327,6 @@ class KernelReader {
     hash.add("registers", static_cast<std::uint64_t>(kernel.registers_per_thread));
     hash.add("stack frame", static_cast<std::uint64_t>(kernel.stack_frame_bytes));
     hash.add("static shared", static_cast<std::uint64_t>(kernel.static_shared_bytes));
-    // The same bytes under another limit may be refused where these are launched.
-    hash.add("max threads", static_cast<std::uint64_t>(kernel.max_threads_per_block));
-    hash.add("required threads", static_cast<std::uint64_t>(kernel.required_threads_per_block));
     for (const std::uint32_t section : sections) {
       hash.add("code", section == sections.front() ? "kernel" : "callee");
       add_section(hash, elf_, section, kernel.name);

@@ -26,8 +26,8 @@ struct CubinKernel {
   int required_threads_per_block = 0;      // EIATTR_REQNTID, likewise
   std::vector<CubinParameter> parameters;  // by ordinal
   // 32 hex digits: XXH3-128 over the code of the kernel and all it calls, relocations, constants, registers,
-  // frame, static shared memory and launch limits (max and required threads). The kernel's own name and the
-  // ceiling are not in it: two caps that give the same code are one.
+  // frame and static shared memory. The kernel's own name, the ceiling and the launch limits (max and required
+  // threads) are not in it: a cap and a bound that give the same code are one, where both can be launched.
   std::string code_hash;
 };
 

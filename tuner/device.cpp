@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "device_code_cu.hpp"
@@ -53,9 +54,10 @@ Message parameter_message(const ParameterPlan& parameter) {
 
 }  // namespace
 
-NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& architecture, bool nvrtc_has_cache) {
+NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& architecture,
+                                 const CompilerIdentity& compiler) {
   NvrtcRequest request{device_code_cu_text, "device_code.cu", {"--gpu-architecture=" + architecture}, {}};
-  if (nvrtc_has_cache) request.options.emplace_back("--no-cache");
+  request.options.insert(request.options.end(), compiler.fixed_options.begin(), compiler.fixed_options.end());
   for (const ElementType type : element_types(plan))
     for (const char* purpose : kPurposes)
       request.name_expressions.push_back(fmt::format("regtune_{}<{}>", purpose, device_type(type)));
@@ -168,7 +170,10 @@ ReferenceRun Device::run_reference() {
 
 ReferenceRun Device::set_reference(const Candidate& reference) {
   reference_ = reference;
-  return run_reference();
+  const ReferenceRun run = run_reference();
+  // A variant that spills can be ten times slower; a hundred times slower is a hang.
+  timeout_ms_ = std::min(timeout_ms_, std::max(1000.0, 100 * run.ms * run.launches_per_sample));
+  return run;
 }
 
 Shot Device::launch(const char* what, const Candidate& candidate) {

@@ -15,7 +15,8 @@ namespace regtune {
 
 // The request that compiles regtune's own device code for the element types of `plan`, and the types in the
 // order of its name expressions (three for each: fill, compare, show).
-NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& architecture, bool nvrtc_has_cache);
+NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& architecture,
+                                 const CompilerIdentity& compiler);
 
 class Device final : public Bench {
  public:

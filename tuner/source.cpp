@@ -129,7 +129,7 @@ Source read_source(const fs::path& path) {
 }
 
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
-                         const std::vector<std::string>& toolkit_folders) {
+                         const CompilerIdentity& compiler) {
   CompileUnit unit;
   unit.source = source;
   unit.architecture = architecture;
@@ -151,19 +151,21 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
   unit.include_folders.push_back(folder.string());
   for (const fs::path& include : description.include_folders)
     unit.include_folders.push_back(include.is_absolute() ? include.string() : (folder / include).string());
-  unit.include_folders.insert(unit.include_folders.end(), toolkit_folders.begin(), toolkit_folders.end());
+  unit.include_folders.insert(unit.include_folders.end(), compiler.include_folders.begin(),
+                              compiler.include_folders.end());
+  unit.fixed_options = compiler.fixed_options;
   if (description.kernel && description.kernel->find('<') != std::string::npos)
     unit.name_expressions.push_back(*description.kernel);
   return unit;
 }
 
-NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy, bool nvrtc_has_cache) {
+NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy) {
   NvrtcRequest request;
   request.file_name = unit.source.path.string();
   request.source = prelude(policy) + "#line 1 " + quoted_literal(request.file_name) + "\n" + unit.source.text;
   request.name_expressions = unit.name_expressions;
-  request.options = {"--gpu-architecture=" + unit.architecture, "--frandom-seed=regtune", "--ptxas-options=-v"};
-  if (nvrtc_has_cache) request.options.emplace_back("--no-cache");
+  request.options = {"--gpu-architecture=" + unit.architecture, "--ptxas-options=-v"};
+  request.options.insert(request.options.end(), unit.fixed_options.begin(), unit.fixed_options.end());
   for (const std::string& folder : unit.include_folders) request.options.push_back("--include-path=" + folder);
   request.options.insert(request.options.end(), unit.options.begin(), unit.options.end());
   int cap = 0;

@@ -12,6 +12,17 @@
 
 namespace regtune {
 
+// What the toolchain on this machine is and takes.
+struct CompilerIdentity {
+  std::string name;                          // "NVRTC 13.0.88"
+  std::string library_path;
+  std::vector<int> architectures;            // 75, 80, ...
+  std::vector<std::string> include_folders;  // the toolkit's headers
+  // Options of regtune's own that this version knows: a fixed seed for names in anonymous namespaces, and no
+  // cache of NVRTC's own, from which a hit comes without ptxas's report.
+  std::vector<std::string> fixed_options;
+};
+
 struct Source {
   std::filesystem::path path;  // as given
   std::string text;
@@ -23,7 +34,8 @@ Source read_source(const std::filesystem::path& path);
 // Everything a compilation needs but the budget.
 struct CompileUnit {
   Source source;
-  std::vector<std::string> options;  // the author's, without a register cap
+  std::vector<std::string> options;        // the author's, without a register cap
+  std::vector<std::string> fixed_options;  // the compiler's, see CompilerIdentity
   int author_cap = 0;                // the author's own -maxrregcount; 0: none
   std::vector<std::string> include_folders;
   std::string architecture;          // "sm_90"
@@ -31,13 +43,12 @@ struct CompileUnit {
 };
 
 // Takes a register cap out of the author's options, and refuses what regtune itself decides (the
-// architecture, the kind of output): Error(usage). `toolkit_folders` come after the author's own.
+// architecture, the kind of output): Error(usage). The toolkit's header folders come after the author's own.
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
-                         const std::vector<std::string>& toolkit_folders);
+                         const CompilerIdentity& compiler);
 
-// What NVRTC is asked to do for one budget. `fast_log`: NVRTC 12.9 and later keep a cache of their own, and
-// a hit leaves ptxas's report empty, so it is switched off there.
-NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy, bool nvrtc_has_cache);
+// What NVRTC is asked to do for one budget.
+NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy);
 
 // 32 hex digits over the text, the text of every file it includes with quotes, the options and the
 // architecture's compiler options: equal exactly when the same machine code is to be expected.

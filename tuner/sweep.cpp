@@ -44,7 +44,7 @@ std::vector<PolicyCode> compile_policies(CompilePool& pool, const SweepPlan& pla
     if (std::holds_alternative<AuthorsOwn>(policies[i]))
       keep(policies[i], authors_code);
     else
-      pool.submit({static_cast<int>(i), compile_request(plan.unit, policies[i], plan.nvrtc_has_cache)});
+      pool.submit({static_cast<int>(i), compile_request(plan.unit, policies[i])});
   }
   while (const std::optional<CompiledCode> compiled = pool.next())
     keep(policies.at(static_cast<std::size_t>(compiled->id)), *compiled);

@@ -24,7 +24,6 @@ struct SweepPlan {
   CompileUnit unit;
   std::string kernel;  // mangled
   GpuLimits limits;
-  bool nvrtc_has_cache = false;
 };
 
 // Each policy once, in no order; `on_each` is told as they come. `authors_code` was compiled before, to learn

@@ -55,7 +55,7 @@ Target choose_target(const TuneRequest& request, Device& device, const CompilerI
 
 // The author's own code says whether the source compiles at all, and which kernels it holds.
 CompiledCode compile_authors_code(CompilePool& pool, const CompileUnit& unit, const CompilerIdentity& compiler) {
-  pool.submit({0, compile_request(unit, AuthorsOwn{}, compiler.has_own_cache)});
+  pool.submit({0, compile_request(unit, AuthorsOwn{})});
   CompiledCode compiled = pool.next().value();
   if (!compiled.compiled)
     throw Error(ErrorKind::source_not_compiled,
@@ -128,7 +128,7 @@ int reference_of(const TuningRecord& record) {
 
 void prepare_device(Device& device, CompilePool& pool, const WorkloadPlan& plan, const TuningRecord& record,
                     const CompilerIdentity& compiler) {
-  pool.submit({0, device_code_request(plan, record.architecture, compiler.has_own_cache)});
+  pool.submit({0, device_code_request(plan, record.architecture, compiler)});
   const CompiledCode device_code = pool.next().value();
   if (!device_code.compiled)
     throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + device_code.failure);
@@ -148,7 +148,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
       progress.note("regtune: the GPU is not idle, which makes times uncertain: " + user);
   if (!target.gpu) progress.note("regtune: nothing will be timed: " + device.why_not());
 
-  const CompileUnit unit = compile_unit(source, description, target.architecture, compiler.include_folders);
+  const CompileUnit unit = compile_unit(source, description, target.architecture, compiler);
   CompilePool pool(request.jobs, request.compile_limit_s);
   progress.stage("compiling the author's code");
   const CompiledCode authors_code = compile_authors_code(pool, unit, compiler);
@@ -167,7 +167,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   progress.stage(fmt::format("compiling {} register budgets", policies.size()));
   std::size_t compiled = 0;
   const std::vector<PolicyCode> codes =
-      compile_policies(pool, {unit, record.kernel, target.limits, compiler.has_own_cache}, policies, authors_code,
+      compile_policies(pool, {unit, record.kernel, target.limits}, policies, authors_code,
                        [&](const PolicyCode& code) { log.on_compiled(code, ++compiled, policies.size()); });
   record.trials = collapse(variants, codes, plan.shapes, target.limits);
   const int reference_id = reference_of(record);
