@@ -18,8 +18,9 @@
 namespace regtune {
 namespace {
 
-// A sample of a short kernel spans this much GPU time, so that an event's resolution (0.5 us) is no issue.
-constexpr double kSampleMs = 0.25;
+// A sample of a short kernel spans this much GPU time, so that an event's resolution (0.5 us) and the gap
+// before the first launch are no issue.
+constexpr double kSampleMs = 1;
 // Clocks of an idle GPU need some work to rise.
 constexpr double kWarmUpMs = 60;
 

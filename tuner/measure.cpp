@@ -19,7 +19,7 @@ constexpr double kShortMs = 1;        // below this a single launch says too lit
 constexpr int kFewestRounds = 8;      // the first count whose range covers the median with 99 %
 constexpr int kMostRounds = 60;
 constexpr int kFewestConfirmations = 15;
-constexpr int kMostConfirmations = 101;
+constexpr int kMostConfirmations = 301;
 constexpr std::size_t kFinalists = 5;          // of all
 constexpr std::size_t kFinalistsInSource = 3;  // of those that can be written into the source
 
@@ -216,19 +216,18 @@ class Race {
     }
   }
 
-  // The best finalist's interval is narrow against the margin.
+  // No finalist's interval holds 1 + margin any more, so each is known to gain or not to gain; and the best
+  // one's is narrow against the margin.
   bool precise_enough() {
-    double best_low = 0;
-    double width = 0;
+    const double threshold = 1 + settings_.margin;
+    Interval best;
     for (const Runner& runner : runners_) {
       if (!runner.finalist || !runner.running || is_reference(runner)) continue;
       const Interval speedup = measurement(runner).speedup;
-      if (speedup.median > best_low) {
-        best_low = speedup.median;
-        width = speedup.high - speedup.low;
-      }
+      if (speedup.low <= threshold && speedup.high > threshold) return false;
+      if (speedup.median > best.median) best = speedup;
     }
-    return width <= settings_.margin;
+    return best.high - best.low <= settings_.margin;
   }
 
   Measurement measurement(const Runner& runner) {

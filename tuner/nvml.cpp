@@ -24,6 +24,8 @@ struct Utilization {
   unsigned gpu_percent;
   unsigned memory_percent;
 };
+// NVML's figure covers up to a second that is past: a few per cent may be our own last run.
+constexpr unsigned kBusyPercent = 10;
 using Init = int();
 using DriverVersion = int(char*, unsigned);
 using HandleByBusId = int(const char*, Device*);
@@ -58,7 +60,7 @@ NvmlFacts nvml_facts(const std::string& pci_bus_id) {
   }
   Utilization use{};
   if (const auto call = library->find<UtilizationRates>("nvmlDeviceGetUtilizationRates");
-      call && call(device, &use) == 0 && use.gpu_percent > 0 && facts.other_users.empty())
+      call && call(device, &use) == 0 && use.gpu_percent >= kBusyPercent && facts.other_users.empty())
     facts.other_users.push_back(fmt::format("the GPU was {} % busy before anything was launched", use.gpu_percent));
   return facts;
 }

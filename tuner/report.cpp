@@ -92,7 +92,7 @@ std::string budget_cell(const TuningRecord& record, const Row& row) {
     if (improved && row_holds(row, verdict.best_in_source_id) && verdict.best_in_source_id != verdict.reference_id)
       text += "   <- write this";
     else if (improved && row_holds(row, verdict.best_id))
-      text += "   <- fastest";
+      text += "   <- best";
   }
   return text;
 }
@@ -183,7 +183,7 @@ std::string gains_text(const TuningRecord& record) {
   const std::string reference = v.reference_id == 0 ? "the author's code" : spell_choice(record, v.reference_id);
   switch (v.kind) {
     case Verdict::Kind::no_gain:
-      return fmt::format("no significant gain: {} than {}. Leave it as it is.\n", v.reason, reference);
+      return fmt::format("no significant gain over {}: {}. Leave it as it is.\n", reference, v.reason);
     case Verdict::Kind::inconclusive:
       return fmt::format("inconclusive: {}. Until then, leave it as it is.\n", v.reason);
     case Verdict::Kind::improved: break;

@@ -156,6 +156,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
       choose_kernel(read_cubin(authors_code.cubin), source.text, source.path.string(), description.kernel,
                     authors_code.lowered_names.empty() ? "" : authors_code.lowered_names.front());
   const WorkloadPlan plan = plan_workload(description, signature);
+  for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   TuningRecord record = head_of_record(target, compiler, unit, signature, plan, description, request.measure);
 
   const std::filesystem::path cache = target.gpu && !request.cache ? default_cache_path() : request.cache.value_or("");
