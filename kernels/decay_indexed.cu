@@ -1,5 +1,5 @@
 // Verdict it should earn: a stack frame of 128 bytes in every variant. No budget cures it; the source has to change.
-// The kernel of decay_wide.cu with one more array, gain, whose index is known only at run time: registers cannot be
+// The kernel of decay_wide.cu with one more array, leak, whose index is known only at run time: registers cannot be
 // indexed, so the array lives in local memory whatever the cap.
 /*regtune
 kernel = "decayIndexed"
@@ -15,30 +15,30 @@ __global__ void decayIndexed(const float* in, float* out, unsigned long n) {
   const unsigned long i = blockIdx.x * (unsigned long)blockDim.x + threadIdx.x;
   if (i >= n) return;
   const float x = in[i];
-  float term[22], rate[22];
+  float term[24], rate[24];
 #pragma unroll
-  for (int k = 0; k < 22; ++k) {
+  for (int k = 0; k < 24; ++k) {
     term[k] = x + 0.125f * k;
-    rate[k] = 1.0f / (1.0f + 0.01f * (k + 1) * (1.0f + x));
+    rate[k] = 0.004f * (k + 1) * (1.0f + x);
   }
-  float gain[32];
+  float leak[32];
 #pragma unroll
-  for (int k = 0; k < 32; ++k) gain[k] = 0.005f - 0.0005f * k * x;
-  float level = x;
-#pragma unroll 4
+  for (int k = 0; k < 32; ++k) leak[k] = 1.0f - 0.01f * k * x;
+#pragma unroll 2
   for (int step = 0; step < 48; ++step) {
-    float next = 0.0f;
+    float flow = 0.0f;
 #pragma unroll
-    for (int k = 0; k < 22; ++k) {
-      term[k] = term[k] * rate[k] + level;
-      next += term[k] * rate[(k + 1) % 22];
+    for (int k = 0; k < 24; ++k) {
+      const float lost = rate[k] * term[k];
+      term[k] = term[k] - lost + flow;
+      flow = lost;
     }
     const int now = (i + step) & 31;
-    level = next * gain[now];
-    gain[now] *= 0.99f;
+    term[0] += flow * leak[now];
+    leak[now] *= 0.99f;
   }
   float total = 0.0f;
 #pragma unroll
-  for (int k = 0; k < 22; ++k) total += term[k];
+  for (int k = 0; k < 24; ++k) total += term[k];
   out[i] = total;
 }

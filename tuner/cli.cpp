@@ -177,6 +177,9 @@ Command parse_command_line(const Arguments& arguments) {
 
   Command command;
   if (lookup) {
+    if (!behind.empty())
+      throw Error(ErrorKind::usage, fmt::format("regtune lookup compiles nothing and takes no compiler options: {}",
+                                                fmt::join(behind, " ")));
     po::options_description options = general_options();
     options.add_options()                                                                      //
         ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")  //

@@ -118,7 +118,7 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
     }
     for (Slot& slot : slots_)
       if (slot.job && Clock::now() >= slot.started + limit)
-        return lost(slot, fmt::format("compiling took longer than {:.0f} s and was stopped", limit_s_));
+        return lost(slot, fmt::format("compiling took longer than {:g} s and was stopped", limit_s_));
     if (deadline && Clock::now() >= *deadline) return {};
   }
   return {};
@@ -127,7 +127,7 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
 CompiledCode CompilePool::collect(Slot& slot) {
   const Channel::Received received = slot.worker.channel().receive(after_ms(limit_s_ * 1000));
   if (received.state != Channel::State::message)
-    return lost(slot, fmt::format("the compiler's process was {}", slot.worker.end()));
+    return lost(slot, fmt::format("the compiler's process {}", slot.worker.end()));
   const Message& reply = received.message;
   CompiledCode code;
   code.id = slot.job->id;

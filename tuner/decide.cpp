@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
+#include <set>
 #include <tuple>
 
 #include "policy.hpp"
+#include "statistics.hpp"
 
 namespace regtune {
 namespace {
@@ -23,8 +26,18 @@ const Measurement* confirmed(const Trial& trial) {
 // One budget to recommend and what its code was measured to gain.
 struct Contender {
   const Trial* trial;  // the budget
-  Interval speedup;
+  const Measurement* measured;
 };
+
+// Every budget whose code was confirmed and can be launched.
+std::vector<Contender> confirmed_budgets(const std::vector<Trial>& trials) {
+  std::vector<Contender> contenders;
+  for (const Trial& trial : trials) {
+    const Measurement* measured = confirmed(timed_trial(trials, trial.variant.id));
+    if (measured && launchable(trial)) contenders.push_back({&trial, measured});
+  }
+  return contenders;
+}
 
 // Simplest first: the author's code, then the fewest spills, then the form that travels with the source.
 auto simplicity(const Trial& trial) {
@@ -33,17 +46,56 @@ auto simplicity(const Trial& trial) {
                     complexity(trial.variant.policy), trial.variant.id);
 }
 
-// The simplest of those that are as fast as the fastest within the margin.
-const Contender* choose(const std::vector<Contender>& contenders, double margin) {
-  double fastest = 0;
-  for (const Contender& contender : contenders) fastest = std::max(fastest, contender.speedup.median);
-  const Contender* chosen = nullptr;
+// True when the whole interval of the time against the fastest's, paired by round, lies within the margin. Medians
+// alone would call a code equal that is slower by the margin and was lucky.
+bool as_fast_as(const Measurement& measured, const Measurement& fastest, const MeasureSettings& settings) {
+  if (&measured == &fastest) return true;
+  const std::vector<double> ratios = paired_ratios(measured.confirmation, fastest.confirmation);
+  return !ratios.empty() && median_interval(ratios, settings.confidence).high <= 1 + settings.margin;
+}
+
+// The simplest of those that are as fast as the fastest. Nothing when there is none at all.
+std::optional<Contender> choose(const std::vector<Contender>& contenders, const MeasureSettings& settings) {
+  const auto fastest = std::max_element(
+      contenders.begin(), contenders.end(),
+      [](const Contender& a, const Contender& b) { return a.measured->speedup.median < b.measured->speedup.median; });
+  if (fastest == contenders.end()) return {};
+  Contender chosen = *fastest;
+  std::map<const Measurement*, bool> equal;  // many budgets share one code
   for (const Contender& contender : contenders) {
-    if (contender.speedup.median < fastest * (1 - margin)) continue;
-    if (!chosen || simplicity(*contender.trial) < simplicity(*chosen->trial)) chosen = &contender;
+    const auto [known, is_new] = equal.try_emplace(contender.measured, false);
+    if (is_new) known->second = as_fast_as(*contender.measured, *fastest->measured, settings);
+    if (known->second && simplicity(*contender.trial) < simplicity(*chosen.trial)) chosen = contender;
   }
   return chosen;
 }
+
+// Which contenders gain: the whole interval lies above 1 + margin, and it comes from as many rounds as the
+// confidence needs, shared among all the codes that had the chance to win.
+class Gain {
+ public:
+  Gain(const std::vector<Contender>& contenders, const MeasureSettings& settings) : threshold_(1 + settings.margin) {
+    std::set<const Measurement*> codes;
+    for (const Contender& contender : contenders) codes.insert(contender.measured);
+    const double others = codes.size() < 3 ? 1 : static_cast<double>(codes.size() - 1);
+    coverage_ = 1 - (1 - settings.confidence) / others;
+  }
+
+  double threshold() const { return threshold_; }
+  bool enough_rounds(const Contender& contender) const {
+    return range_coverage(static_cast<int>(contender.measured->confirmation.size())) >= coverage_;
+  }
+  bool operator()(const Contender& contender) const {
+    return contender.measured->speedup.low > threshold_ && enough_rounds(contender);
+  }
+  bool ruled_out(const Contender& contender) const {
+    return contender.measured->speedup.high <= threshold_ && enough_rounds(contender);
+  }
+
+ private:
+  double threshold_;
+  double coverage_ = 1;
+};
 
 }  // namespace
 
@@ -79,46 +131,38 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
   verdict.speedup = {1, 1, 1};
   verdict.speedup_in_source = {1, 1, 1};
 
-  std::vector<Contender> all;
-  std::vector<Contender> in_source;
-  for (const Trial& trial : trials) {
-    const Trial& timed = timed_trial(trials, trial.variant.id);
-    const Measurement* measured = confirmed(timed);
-    if (!measured || !trial.facts) continue;
-    all.push_back({&trial, measured->speedup});
-    if (travels_with_source(trial.variant.policy)) in_source.push_back(all.back());
+  const std::vector<Contender> all = confirmed_budgets(trials);
+  const Gain gains(all, settings);
+  std::vector<Contender> winners;
+  std::vector<Contender> winners_in_source;
+  for (const Contender& contender : all) {
+    if (contender.trial->variant.id == reference_id || !gains(contender)) continue;
+    winners.push_back(contender);
+    if (travels_with_source(contender.trial->variant.policy)) winners_in_source.push_back(contender);
   }
-  const bool stand_in = reference_id != 0;
-  const Contender* best = choose(all, settings.margin);
-  if (!best) {
+  if (all.empty()) {
     verdict.kind = Verdict::Kind::inconclusive;
-    verdict.reason = "no variant was measured to the end";
-    return verdict;
-  }
-  const double threshold = 1 + settings.margin;
-  const auto gains = [&](const Contender* contender) { return contender && contender->speedup.low > threshold; };
-  const bool may_gain =
-      std::any_of(all.begin(), all.end(), [&](const Contender& c) { return c.speedup.high > threshold; });
-  const Contender* in_source_best = choose(in_source, settings.margin);
-
-  if (gains(best)) {
+    verdict.reason = "no variant was measured to the end; a longer run (--budget) may tell";
+  } else if (const std::optional<Contender> best = choose(winners, settings)) {
     verdict.kind = Verdict::Kind::improved;
     verdict.best_id = best->trial->variant.id;
-    verdict.speedup = best->speedup;
-    verdict.reason = fmt::format("the whole interval of the speed-up lies above {:.3f}", threshold);
-  } else if (may_gain) {
-    verdict.kind = Verdict::Kind::inconclusive;
-    verdict.reason = fmt::format("some interval reaches above {:.3f} and none lies above it as a whole; a longer run "
-                                 "(--budget) may tell", threshold);
-  } else {
+    verdict.speedup = best->measured->speedup;
+    verdict.reason = fmt::format("the whole interval of the speed-up lies above {:.3f}", gains.threshold());
+  } else if (std::all_of(all.begin(), all.end(), [&](const Contender& c) { return gains.ruled_out(c); })) {
     verdict.kind = Verdict::Kind::no_gain;
     verdict.reason = fmt::format("nothing is faster by more than {:.1f} %", settings.margin * 100);
+  } else {
+    verdict.kind = Verdict::Kind::inconclusive;
+    verdict.reason = fmt::format(
+        "some interval reaches above {:.3f} and none lies above it as a whole; a longer run "
+        "(--budget) may tell",
+        gains.threshold());
   }
-  if (gains(in_source_best)) {
-    verdict.best_in_source_id = in_source_best->trial->variant.id;
-    verdict.speedup_in_source = in_source_best->speedup;
+  if (const std::optional<Contender> best = choose(winners_in_source, settings)) {
+    verdict.best_in_source_id = best->trial->variant.id;
+    verdict.speedup_in_source = best->measured->speedup;
   }
-  if (stand_in) {
+  if (reference_id != 0 && !all.empty()) {
     // Whatever is best, it is better than code that cannot be launched.
     verdict.kind = Verdict::Kind::improved;
     verdict.reason = "the author's own code cannot be launched; speed-ups are against " +

@@ -78,7 +78,7 @@ const std::optional<GpuState>& Device::state() {
   const Channel::Received received = worker_->channel().receive(after_ms(kStartLimitMs));
   state_.reset();
   if (received.state != Channel::State::message) {
-    why_not_ = fmt::format("the CUDA driver did not start: its process was {}", worker_->end());
+    why_not_ = fmt::format("the CUDA driver did not start: its process {}", worker_->end());
   } else if (received.message.contains("no_device")) {
     throw Error(ErrorKind::usage, received.message.at("no_device").get<std::string>());
   } else if (received.message.contains("no_gpu")) {
@@ -94,7 +94,7 @@ Message Device::ask(const Message& request, double limit_ms) {
   const Channel::Received received = worker_->channel().receive(after_ms(limit_ms));
   if (received.state == Channel::State::timed_out) return {{"timed_out", limit_ms}};
   if (received.state == Channel::State::closed)
-    return {{"faulted", fmt::format("the process that drives the GPU was {}", worker_->end())}};
+    return {{"faulted", fmt::format("the process that drives the GPU {}", worker_->end())}};
   if (received.message.contains("failure"))
     throw Error(static_cast<ErrorKind>(received.message.at("kind").get<int>()),
                 received.message.at("failure").get<std::string>());

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "regtune/error.hpp"
@@ -13,23 +16,28 @@ namespace regtune {
 namespace {
 
 // The first launch of a code is cold, so only a wide gap counts there.
-constexpr double kHopeless = 1.5;     // after one sample
-constexpr double kFarTooSlow = 4;     // after one launch, with no sample at all
-constexpr double kShortMs = 1;        // below this a single launch says too little
-constexpr int kFewestRounds = 8;      // the first count whose range covers the median with 99 %
+constexpr double kHopeless = 1.5;  // after one sample
+constexpr double kFarTooSlow = 4;  // after one launch, with no sample at all
+constexpr double kShortMs = 1;     // below this a single launch says too little
+constexpr int kFewestRounds = 8;   // the first count whose range covers the median with 99 %
 constexpr int kMostRounds = 60;
-constexpr int kFewestConfirmations = 15;
-constexpr int kMostConfirmations = 301;
+// The confirmation is looked at after these counts of rounds only. A look after every round would find a false
+// win sooner or later; each of these few carries its share of the error.
+constexpr std::array kLooks = {15, 25, 45, 80, 140, 220, 301};
 constexpr std::size_t kFinalists = 5;          // of all
 constexpr std::size_t kFinalistsInSource = 3;  // of those that can be written into the source
+// What of the budget may be gone when a phase ends; the rest is the next one's.
+constexpr double kCheckShare = 0.5;
+constexpr double kRaceShare = 0.7;
 
 // How much slower than the best a code's interval must be to leave after so few rounds that the interval,
-// the range of the samples, covers the median with less than the stated confidence.
+// the range of the samples, covers the median with less than the stated confidence. One round alone drops
+// nothing: one sample in a hundred is an outlier, and the best code's may be the first.
 double guard(int rounds) {
   if (rounds >= kFewestRounds) return 0;
   if (rounds >= 5) return 0.03;
   if (rounds >= 3) return 0.10;
-  return 0.30;
+  return rounds == 2 ? 0.30 : std::numeric_limits<double>::infinity();
 }
 
 struct Runner {
@@ -38,6 +46,7 @@ struct Runner {
   std::vector<Sample> confirmation;
   bool running = true;  // may still be the fastest
   bool finalist = false;
+  double first_ms = 0;  // its first launch, or the one after where that was slow
   Interval ratio;       // time over the reference's, from the race
 };
 
@@ -47,12 +56,15 @@ class Race {
       : bench_(bench), reference_id_(reference_id), settings_(settings), observer_(observer), random_(settings.seed) {}
 
   RaceResult run(const std::vector<Entrant>& entrants) {
-    for (const Entrant& entrant : entrants) runners_.push_back({entrant, {}, {}, true, false, {}});
+    for (const Entrant& entrant : entrants) runners_.push_back({entrant, {}, {}, true, false, 0, {}});
     const ReferenceRun reference_run = bench_.set_reference(reference().entrant.candidate);
     settings_.launches_per_sample = reference_run.launches_per_sample;
     settings_.restored = reference_run.restored;
+    reference().first_ms = reference_run.ms;
     best_first_ms_ = reference_run.ms;
     check_each_once();
+    drop_hopeless();
+    keep_affordable();
     run_rounds();
     choose_finalists();
     confirm();
@@ -81,17 +93,22 @@ class Race {
   }
 
   // The milliseconds, or nothing after the runner has left with its outcome.
-  std::optional<double> time_of(Runner& runner, const Shot& shot) {
+  std::optional<double> time_of(Runner& runner, const Shot& shot, int launches) {
+    Outcome outcome = Faulted{"the GPU's timer gave no time for it; it may not have run at all"};
     if (const double* ms = std::get_if<double>(&shot)) {
-      spent_ms_ += *ms * settings_.launches_per_sample;
-      return *ms;
+      // A code that did not run has the best time of all.
+      if (std::isfinite(*ms) && *ms > 0) {
+        spent_ms_ += *ms * launches;
+        return *ms;
+      }
+    } else {
+      std::visit(
+          [&](const auto& failed) {
+            if constexpr (!std::is_same_v<std::decay_t<decltype(failed)>, double>) outcome = failed;
+          },
+          shot);
     }
-    Outcome outcome;
-    std::visit(
-        [&](const auto& failed) {
-          if constexpr (!std::is_same_v<std::decay_t<decltype(failed)>, double>) outcome = failed;
-        },
-        shot);
+    if (const auto* hang = std::get_if<TimedOut>(&outcome)) spent_ms_ += hang->limit_ms;
     if (is_reference(runner))
       throw Error(ErrorKind::gpu_failed,
                   "the author's own code ran before and failed now; is another program using the GPU's memory? "
@@ -100,30 +117,76 @@ class Race {
     return {};
   }
 
-  bool over_budget() const { return spent_ms_ > settings_.budget_s * 1000; }
+  std::optional<double> check(Runner& runner) { return time_of(runner, bench_.check(runner.entrant.candidate), 1); }
 
+  std::optional<double> sample(Runner& runner) {
+    return time_of(runner, bench_.sample(runner.entrant.candidate), settings_.launches_per_sample);
+  }
+
+  double budget_left_ms(double share) const { return share * settings_.budget_s * 1000 - spent_ms_; }
+
+  // From the last entrant to the first: bounds and high caps are seldom slow, and the sooner a fast code is
+  // known, the more of the slow ones cost a single launch.
   void check_each_once() {
     int done = 0;
-    std::map<int, double> first_ms;
-    for (Runner& runner : runners_) {
+    for (auto runner = runners_.rbegin(); runner != runners_.rend(); ++runner) {
       observer_.on_progress(RacePhase::check, ++done, running());
-      if (is_reference(runner)) continue;
-      std::optional<double> ms = time_of(runner, bench_.check(runner.entrant.candidate));
+      if (is_reference(*runner)) continue;
+      if (budget_left_ms(kCheckShare) <= 0) {
+        leave(*runner, Abandoned{fmt::format("never launched: half of the budget of {:g} s of GPU time went by before "
+                                             "its turn; see --budget",
+                                             settings_.budget_s),
+                                 {}});
+        continue;
+      }
+      std::optional<double> ms = check(*runner);
       if (!ms) continue;
       const bool far_too_slow = *ms > kShortMs && *ms > kFarTooSlow * best_first_ms_;
-      if (!far_too_slow && *ms > kHopeless * best_first_ms_)
-        ms = time_of(runner, bench_.sample(runner.entrant.candidate));
+      if (!far_too_slow && *ms > kHopeless * best_first_ms_) ms = sample(*runner);
       if (!ms) continue;
-      first_ms[runner.entrant.candidate.id] = *ms;
+      runner->first_ms = *ms;
       best_first_ms_ = std::min(best_first_ms_, *ms);
     }
+  }
+
+  void drop_hopeless() {
     for (Runner& runner : runners_) {
-      const auto first = first_ms.find(runner.entrant.candidate.id);
-      if (!runner.running || first == first_ms.end() || first->second <= kHopeless * best_first_ms_) continue;
-      runner.race.push_back({0, first->second});
-      leave(runner, Abandoned{fmt::format("its first launch took {:.2f} times the fastest's", first->second / best_first_ms_),
-                              measurement(runner)});
+      if (!runner.running || is_reference(runner) || runner.first_ms <= kHopeless * best_first_ms_) continue;
+      runner.race.push_back({0, runner.first_ms});
+      leave(runner,
+            Abandoned{fmt::format("its first launch took {:.2f} times the fastest's", runner.first_ms / best_first_ms_),
+                      measurement(runner)});
     }
+  }
+
+  // A few codes measured well tell more than many measured too little: the slowest stay out when the budget
+  // does not hold the fewest rounds of all.
+  void keep_affordable() {
+    std::vector<Runner*> by_time = running_others();
+    std::sort(by_time.begin(), by_time.end(),
+              [](const Runner* a, const Runner* b) { return a->first_ms < b->first_ms; });
+    const double ms_per_round = budget_left_ms(kRaceShare) / kFewestRounds / settings_.launches_per_sample;
+    double together = reference().first_ms;
+    std::size_t kept = 0;
+    for (Runner* runner : by_time) {
+      together += runner->first_ms;
+      if (together <= ms_per_round || kept < kFinalists) {
+        ++kept;
+        continue;
+      }
+      runner->race.push_back({0, runner->first_ms});
+      leave(*runner, Abandoned{fmt::format("slower than others on its first launch, and a budget of {:g} s of GPU time "
+                                           "is too short to race all; see --budget",
+                                           settings_.budget_s),
+                               measurement(*runner)});
+    }
+  }
+
+  std::vector<Runner*> running_others() {
+    std::vector<Runner*> others;
+    for (Runner& runner : runners_)
+      if (runner.running && !is_reference(runner)) others.push_back(&runner);
+    return others;
   }
 
   // One sample of each of `taking_part`, in an order drawn anew: no code is always the one after a slow one.
@@ -131,7 +194,7 @@ class Race {
     std::shuffle(taking_part.begin(), taking_part.end(), random_);
     std::vector<std::pair<int, double>> times;
     for (Runner* runner : taking_part) {
-      const std::optional<double> ms = time_of(*runner, bench_.sample(runner->entrant.candidate));
+      const std::optional<double> ms = sample(*runner);
       if (!ms) continue;
       times.emplace_back(runner->entrant.candidate.id, *ms);
       (phase == RacePhase::race ? runner->race : runner->confirmation).push_back({round, *ms});
@@ -140,14 +203,15 @@ class Race {
   }
 
   void run_rounds() {
-    for (int round = 1; round <= kMostRounds && !over_budget(); ++round) {
+    for (int round = 1; round <= kMostRounds && budget_left_ms(kRaceShare) > 0; ++round) {
       std::vector<Runner*> taking_part;
       for (Runner& runner : runners_)
         if (runner.running) taking_part.push_back(&runner);
       observer_.on_progress(RacePhase::race, round, static_cast<int>(taking_part.size()));
       take_round(RacePhase::race, round, taking_part);
       for (Runner& runner : runners_)
-        if (runner.running) runner.ratio = median_interval(paired_ratios(runner.race, reference().race), settings_.confidence);
+        if (runner.running)
+          runner.ratio = median_interval(paired_ratios(runner.race, reference().race), settings_.confidence);
       drop_beaten(round);
       if (round >= kFewestRounds && settled()) return;
     }
@@ -187,32 +251,43 @@ class Race {
   }
 
   void choose_finalists() {
-    std::vector<Runner*> by_time;
-    for (Runner& runner : runners_)
-      if (runner.running && !is_reference(runner)) by_time.push_back(&runner);
-    std::sort(by_time.begin(), by_time.end(),
-              [](const Runner* a, const Runner* b) { return a->ratio.median < b->ratio.median; });
+    std::vector<Runner*> by_time = running_others();
+    std::sort(by_time.begin(), by_time.end(), [](const Runner* a, const Runner* b) {
+      return std::pair(a->ratio.median, a->first_ms) < std::pair(b->ratio.median, b->first_ms);
+    });
+    // A budget too short for the first look at all of them confirms fewer, and the foremost in any case.
+    const double ms_per_round = budget_left_ms(1) / kLooks.front() / settings_.launches_per_sample;
+    double together = reference().first_ms;
     std::size_t of_all = 0;
     std::size_t in_source = 0;
     for (Runner* runner : by_time) {
-      runner->finalist = of_all < kFinalists || (runner->entrant.in_source && in_source < kFinalistsInSource);
+      const bool travels = runner->entrant.in_source;
+      const bool foremost = of_all == 0 || (travels && in_source == 0);
+      const bool wanted = of_all < kFinalists || (travels && in_source < kFinalistsInSource);
+      runner->finalist = foremost || (wanted && together + runner->first_ms <= ms_per_round);
+      if (runner->finalist) together += runner->first_ms;
       ++of_all;
-      if (runner->entrant.in_source) ++in_source;
+      if (travels) ++in_source;
       if (!runner->finalist)
         leave(*runner, Abandoned{"not separated from the fastest, and others were ahead of it", measurement(*runner)});
     }
     reference().finalist = true;
   }
 
-  // Fresh rounds: the samples that chose the finalists flatter them, since the luckiest is chosen.
+  // Fresh rounds: the samples that chose the finalists flatter them, since the luckiest is chosen. The whole
+  // budget may go by; a verdict from fewer rounds than the first look needs is for decide.hpp to refuse.
   void confirm() {
-    for (int round = 1; round <= kMostConfirmations; ++round) {
-      std::vector<Runner*> taking_part;
-      for (Runner& runner : runners_)
-        if (runner.finalist && runner.running) taking_part.push_back(&runner);
-      observer_.on_progress(RacePhase::confirmation, round, static_cast<int>(taking_part.size()));
-      take_round(RacePhase::confirmation, round, taking_part);
-      if (round >= kFewestConfirmations && (over_budget() || precise_enough())) return;
+    int round = 0;
+    for (const int look : kLooks) {
+      while (round < look) {
+        if (budget_left_ms(1) <= 0) return;
+        std::vector<Runner*> taking_part;
+        for (Runner& runner : runners_)
+          if (runner.finalist && runner.running) taking_part.push_back(&runner);
+        observer_.on_progress(RacePhase::confirmation, ++round, static_cast<int>(taking_part.size()));
+        take_round(RacePhase::confirmation, round, taking_part);
+      }
+      if (precise_enough()) return;
     }
   }
 
@@ -239,9 +314,11 @@ class Race {
     for (const Sample& sample : samples) times.push_back(sample.ms);
     if (times.empty()) return m;
     m.time_ms = median_interval(times, settings_.confidence);
-    // Several finalists, one of which is named: each interval carries its share of the error (Bonferroni).
+    // Several finalists, one of which is named, and several looks: each interval carries its share of the error
+    // (Bonferroni).
     const auto finalists = std::count_if(runners_.begin(), runners_.end(), [](const Runner& r) { return r.finalist; });
-    const double error = (1 - settings_.confidence) / static_cast<double>(std::max<std::ptrdiff_t>(1, finalists - 1));
+    const auto chances = std::max<std::ptrdiff_t>(1, finalists - 1) * static_cast<std::ptrdiff_t>(kLooks.size());
+    const double error = (1 - settings_.confidence) / static_cast<double>(chances);
     const std::vector<double> ratios = paired_ratios(base, samples);
     if (!ratios.empty()) m.speedup = median_interval(ratios, 1 - error);
     return m;

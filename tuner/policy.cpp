@@ -55,8 +55,8 @@ std::string spell(const std::vector<RegisterPolicy>& policies) {
       blocks_of_threads[bounds->max_threads_per_block].push_back(bounds->min_blocks_per_sm);
     } else if (const auto* maxnreg = std::get_if<MaxRegisters>(&policy)) {
       most.push_back(maxnreg->registers_per_thread);
-    } else {
-      pieces.push_back(spell(policy));
+    } else if (const std::string piece = spell(policy); std::find(pieces.begin(), pieces.end(), piece) == pieces.end()) {
+      pieces.push_back(piece);
     }
   }
   for (const std::string& range : ranges(caps)) pieces.push_back("--maxrregcount=" + range);

@@ -188,11 +188,14 @@ std::string gains_text(const TuningRecord& record) {
       return fmt::format("inconclusive: {}. Until then, leave it as it is.\n", v.reason);
     case Verdict::Kind::improved: break;
   }
+  const bool travels = travels_with_source(record.trials.at(static_cast<std::size_t>(v.best_id)).variant.policy);
+  if (v.best_id == v.reference_id)  // the stand-in of an author's code that cannot be launched
+    return fmt::format("best: {}{}: {}\n", spell_choice(record, v.best_id), travels ? ", in the source" : "", v.reason);
   const auto percent = record.settings.confidence * 100;
   std::string text = fmt::format("best: {} faster than {} ({:.3f} to {:.3f} with {:.0f} % confidence):  {}\n",
                                  spell_speedup(v.speedup.median), reference, v.speedup.low, v.speedup.high, percent,
                                  spell_choice(record, v.best_id));
-  if (v.best_in_source_id == v.best_id)
+  if (v.best_in_source_id == v.best_id && travels)
     text += "in the source: the same (as fast as any flag, within the noise)\n";
   else if (v.best_in_source_id != v.reference_id)
     text += fmt::format("in the source: {} faster:  {}\n", spell_speedup(v.speedup_in_source.median),

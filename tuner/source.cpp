@@ -65,6 +65,23 @@ void hash_includes(FieldHash& hash, const std::string& text, const fs::path& fol
   }
 }
 
+// What the options say for an option of these names: "-Idir", "-I=dir", or "-I" and then "dir".
+std::vector<std::string> values_of(const std::vector<std::string>& options, std::initializer_list<std::string> names) {
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    for (const std::string& name : names) {
+      const std::string& option = options[i];
+      if (option == name && i + 1 < options.size())
+        values.push_back(options[i + 1]);
+      else if (option.starts_with(name + "="))
+        values.push_back(option.substr(name.size() + 1));
+      else if (name == "-I" && option.starts_with(name) && option.size() > name.size())
+        values.push_back(option.substr(name.size()));
+    }
+  }
+  return values;
+}
+
 int parse_cap(const std::string& text, const std::string& option) {
   int cap = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), cap);
@@ -151,8 +168,7 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
   unit.include_folders.push_back(folder.string());
   for (const fs::path& include : description.include_folders)
     unit.include_folders.push_back(include.is_absolute() ? include.string() : (folder / include).string());
-  unit.include_folders.insert(unit.include_folders.end(), compiler.include_folders.begin(),
-                              compiler.include_folders.end());
+  unit.toolkit_folders = compiler.include_folders;
   unit.fixed_options = compiler.fixed_options;
   if (description.kernel && description.kernel->find('<') != std::string::npos)
     unit.name_expressions.push_back(*description.kernel);
@@ -166,7 +182,8 @@ NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& poli
   request.name_expressions = unit.name_expressions;
   request.options = {"--gpu-architecture=" + unit.architecture, "--ptxas-options=-v"};
   request.options.insert(request.options.end(), unit.fixed_options.begin(), unit.fixed_options.end());
-  for (const std::string& folder : unit.include_folders) request.options.push_back("--include-path=" + folder);
+  for (const auto* folders : {&unit.include_folders, &unit.toolkit_folders})
+    for (const std::string& folder : *folders) request.options.push_back("--include-path=" + folder);
   request.options.insert(request.options.end(), unit.options.begin(), unit.options.end());
   int cap = 0;
   if (std::holds_alternative<AuthorsOwn>(policy)) cap = unit.author_cap;
@@ -179,7 +196,11 @@ std::string source_hash(const CompileUnit& unit) {
   FieldHash hash;
   hash.add("text", unit.source.text);
   std::set<fs::path> seen;
-  hash_includes(hash, unit.source.text, unit.source.path.parent_path(), unit.include_folders, seen);
+  std::vector<std::string> folders = unit.include_folders;
+  for (std::string& folder : values_of(unit.options, {"-I", "--include-path"})) folders.push_back(std::move(folder));
+  hash_includes(hash, unit.source.text, unit.source.path.parent_path(), folders, seen);
+  for (const std::string& file : values_of(unit.options, {"-include", "--pre-include"}))
+    hash_includes(hash, fmt::format("#include \"{}\"", file), "", folders, seen);
   for (const std::string& option : unit.options) hash.add("option", option);
   hash.add("author cap", std::to_string(unit.author_cap));
   for (const std::string& expression : unit.name_expressions) hash.add("name expression", expression);

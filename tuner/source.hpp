@@ -37,7 +37,8 @@ struct CompileUnit {
   std::vector<std::string> options;        // the author's, without a register cap
   std::vector<std::string> fixed_options;  // the compiler's, see CompilerIdentity
   int author_cap = 0;                // the author's own -maxrregcount; 0: none
-  std::vector<std::string> include_folders;
+  std::vector<std::string> include_folders;  // the author's, the source's own folder first
+  std::vector<std::string> toolkit_folders;  // the toolkit's, searched after them
   std::string architecture;          // "sm_90"
   std::vector<std::string> name_expressions;
 };
@@ -50,8 +51,9 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
 // What NVRTC is asked to do for one budget.
 NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy);
 
-// 32 hex digits over the text, the text of every file it includes with quotes, the options and the
-// architecture's compiler options: equal exactly when the same machine code is to be expected.
+// 32 hex digits over the text, the text of every file of the author's that it includes, the options and the
+// template-ids. With the architecture and the compiler's build, which are keyed beside it, equal exactly when
+// the same machine code is to be expected.
 std::string source_hash(const CompileUnit& unit);
 
 }  // namespace regtune

@@ -14,7 +14,7 @@ double median(std::vector<double> values);
 // The median with the interval between two order statistics that covers the true median with at least
 // `confidence`, whatever the distribution (David and Nagaraja, Order Statistics, 3rd ed., section 7.1: the
 // count of samples below the median is binomial(n, 1/2)). With too few samples for that confidence the
-// interval is the whole range, and its coverage is what covers_median says. Requires: not empty.
+// interval is the whole range, and its coverage is what range_coverage says. Requires: not empty.
 Interval median_interval(std::vector<double> values, double confidence);
 
 // Coverage of [min, max] of n samples: 1 - 2^(1-n).

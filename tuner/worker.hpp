@@ -55,7 +55,7 @@ class Worker {
 
   Channel& channel() { return channel_; }
   pid_t pid() const { return pid_; }
-  // Kills the child if it still runs, reaps it, and says how it ended: "killed by signal 11
+  // Kills the child if it still runs, reaps it, and says how it ended: "was killed by signal 11
   // (Segmentation fault)", "exited with code 3".
   std::string end();
 
