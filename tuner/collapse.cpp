@@ -22,8 +22,8 @@ std::vector<Trial> collapse(const std::vector<Variant>& variants, const std::vec
   std::map<Identity, int> first_with;
   for (const Variant& variant : variants) {
     const PolicyCode& code = code_of(codes, variant.policy);
-    const auto shape = std::find_if(shapes.begin(), shapes.end(),
-                                    [&](const LaunchShape& s) { return s.block == variant.block; });
+    const auto shape =
+        std::find_if(shapes.begin(), shapes.end(), [&](const LaunchShape& s) { return s.block == variant.block; });
     assert(shape != shapes.end());
     Trial trial{variant, *shape, code.facts, NotTimed{}};
     if (!code.facts) {

@@ -25,8 +25,7 @@ void compile_requests(Channel& channel) {
     if (received.state != Channel::State::message) return;
     if (!nvrtc) nvrtc = Nvrtc::open();
     const Message& asked = received.message;
-    NvrtcRequest request{asked.at("source"), asked.at("file_name"), asked.at("options"),
-                         asked.at("name_expressions")};
+    NvrtcRequest request{asked.at("source"), asked.at("file_name"), asked.at("options"), asked.at("name_expressions")};
     const auto start = Clock::now();
     NvrtcReply reply = nvrtc->compile(request);
     channel.send({{"compiled", reply.compiled},
@@ -73,8 +72,8 @@ CompilerIdentity CompilePool::identify() {
 }
 
 std::size_t CompilePool::unfinished() const {
-  return waiting_.size() +
-         static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(), [](const Slot& s) { return s.job.has_value(); }));
+  return waiting_.size() + static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(),
+                                                                  [](const Slot& s) { return s.job.has_value(); }));
 }
 
 void CompilePool::feed() {
@@ -111,7 +110,8 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
       wake = std::min(wake, slots_[i].started + limit);
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
-    const int ready = poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<long long>(left, 0, 1 << 30)));
+    const int ready =
+        poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<long long>(left, 0, 1 << 30)));
     if (ready > 0) {
       for (std::size_t i = 0; i < descriptors.size(); ++i)
         if (descriptors[i].revents != 0) return collect(slots_[slot_of[i]]);

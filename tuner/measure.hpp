@@ -20,7 +20,8 @@ struct Entrant {
 
 enum class RacePhase { check, race, confirmation };
 
-// Told as things happen; the cache and the progress line listen.
+// Told as things happen; the cache and the progress line listen. An outcome that is told again replaces the former:
+// who left because of a code that failed later comes back.
 class RaceObserver {
  public:
   virtual ~RaceObserver() = default;

@@ -98,10 +98,12 @@ void refuse_own_options(const std::string& option) {
     if (option == name || option.starts_with(std::string(name) + "="))
       throw Error(ErrorKind::usage,
                   fmt::format("compiler option {}: the architecture is the GPU's, or --arch sm_XX names it", option));
-  for (const std::string_view name : {"-rdc", "--relocatable-device-code", "-dc", "--device-c", "-dlto", "--dlink-time-opt"})
+  for (const std::string_view name :
+       {"-rdc", "--relocatable-device-code", "-dc", "--device-c", "-dlto", "--dlink-time-opt"})
     if (option == name || option.starts_with(std::string(name) + "="))
-      throw Error(ErrorKind::usage,
-                  fmt::format("compiler option {}: a kernel is tuned as a whole program; leave the option out", option));
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("compiler option {}: a kernel is tuned as a whole program; leave the option out", option));
 }
 
 std::string prelude(const RegisterPolicy& policy) {

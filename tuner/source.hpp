@@ -14,7 +14,7 @@ namespace regtune {
 
 // What the toolchain on this machine is and takes.
 struct CompilerIdentity {
-  std::string name;                          // "NVRTC 13.0.88"
+  std::string name;  // "NVRTC 13.0.88"
   std::string library_path;
   std::vector<int> architectures;            // 75, 80, ...
   std::vector<std::string> include_folders;  // the toolkit's headers
@@ -34,12 +34,12 @@ Source read_source(const std::filesystem::path& path);
 // Everything a compilation needs but the budget.
 struct CompileUnit {
   Source source;
-  std::vector<std::string> options;        // the author's, without a register cap
-  std::vector<std::string> fixed_options;  // the compiler's, see CompilerIdentity
-  int author_cap = 0;                // the author's own -maxrregcount; 0: none
+  std::vector<std::string> options;          // the author's, without a register cap
+  std::vector<std::string> fixed_options;    // the compiler's, see CompilerIdentity
+  int author_cap = 0;                        // the author's own -maxrregcount; 0: none
   std::vector<std::string> include_folders;  // the author's, the source's own folder first
   std::vector<std::string> toolkit_folders;  // the toolkit's, searched after them
-  std::string architecture;          // "sm_90"
+  std::string architecture;                  // "sm_90"
   std::vector<std::string> name_expressions;
 };
 

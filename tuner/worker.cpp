@@ -93,9 +93,47 @@ Channel::Received Channel::receive(Deadline deadline) {
   std::vector<std::uint8_t> body(size);
   if (const Read read = read_exactly(reinterpret_cast<char*>(body.data()), size, deadline); read != Read::done)
     return stopped(read);
-  Message message = Message::from_cbor(body, true, false);
-  if (message.is_discarded()) return {State::closed, {}};
-  return {State::message, std::move(message)};
+  try {
+    return {State::message, Message::from_cbor(body)};
+  } catch (const Message::exception&) {  // asked not to throw, from_cbor still does for a list of 2^63 values
+    return {State::closed, {}};
+  }
+}
+
+bool Channel::send_descriptor(int descriptor) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  return sendmsg(descriptor_, &message, MSG_NOSIGNAL) == 1;
+}
+
+int Channel::receive_descriptor(Deadline deadline) {
+  pollfd waiting{descriptor_, POLLIN, 0};
+  if (poll(&waiting, 1, milliseconds_left(deadline)) <= 0) return -1;
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  if (recvmsg(descriptor_, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return -1;
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  return descriptor;
 }
 
 Worker::Worker(const std::function<void(Channel&)>& body) : channel_(-1) {
@@ -131,7 +169,9 @@ Worker& Worker::operator=(Worker&& other) noexcept {
   return *this;
 }
 
-Worker::~Worker() { end(); }
+Worker::~Worker() {
+  end();
+}
 
 std::string Worker::end() {
   if (pid_ < 0) return "ended already";
@@ -140,7 +180,8 @@ std::string Worker::end() {
   pid_t reaped = 0;
   for (int i = 0; i < 20 && (reaped = waitpid(pid_, &status, WNOHANG)) == 0; ++i) {
     pollfd waiting{channel_.descriptor(), 0, 0};
-    if (poll(&waiting, 1, 0) == 0) break;  // the channel is open: it still runs
+    // An open channel: it still runs. A released one tells nothing.
+    if (channel_.descriptor() >= 0 && poll(&waiting, 1, 0) == 0) break;
     usleep(1000);
   }
   if (reaped == 0) {
