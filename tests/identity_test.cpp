@@ -1,6 +1,6 @@
 // The claim that the compile engine stands on: LTO-IR once and a link per budget give the code that NVRTC itself
 // gives for that budget. A sample by default; with REGTUNE_IDENTITY=full every kernel of the project on every
-// architecture under at least 32 caps and 8 bounds, which takes some 20 minutes.
+// architecture under at least 32 caps and 8 bounds, which takes some 45 minutes on two cores.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -133,12 +133,13 @@ class Identity : public NvrtcTest {
     if (!link()) link() = NvJitLink::open(why_not);
     if (!link()) GTEST_SKIP() << why_not;
     if (const auto reason = link()->cannot_serve(*nvrtc())) GTEST_SKIP() << *reason;
-    compared = equal = repeated = 0;
+    compared = equal = repeated = refused = 0;
   }
   void TearDown() override {
     if (compared == 0) return;
     std::cout << "identity: " << compared << " compared, " << equal << " equal";
     if (repeated != 0) std::cout << ", " << repeated << " of them where NVRTC's own code varies";
+    if (refused != 0) std::cout << "; " << refused << " refused by both";
     std::cout << '\n';
   }
 
@@ -172,7 +173,6 @@ class Identity : public NvrtcTest {
     const NvrtcRequest request = compile_request(unit, policy);
     SCOPED_TRACE(fmt::format("{} {} {}", request.file_name, fmt::join(request.options, " "), kernel));
     const NvrtcReply plain = nvrtc()->compile(request);
-    ASSERT_TRUE(plain.compiled) << plain.log;
     ASSERT_TRUE(ir.compiled) << ir.log;
     const auto* cap = std::get_if<RegisterCap>(&policy);
     std::string why_not;
@@ -180,6 +180,12 @@ class Identity : public NvrtcTest {
                                        request.options, link()->accepts_option("-no-cache")},
                                       why_not);
     ASSERT_TRUE(options.has_value()) << why_not;
+    if (!plain.compiled) {
+      // ptxas refuses some budgets: setmaxnreg under a low cap. The link must not know better.
+      EXPECT_FALSE(link()->link({ir.lto_ir, *options}).linked) << plain.log;
+      ++refused;
+      return;
+    }
     for (const CubinKernel& found : read_cubin(plain.cubin).kernels) {
       if (!kernel.empty() && found.name != kernel) continue;
       ++compared;
@@ -234,6 +240,7 @@ class Identity : public NvrtcTest {
   int compared = 0;
   int equal = 0;
   int repeated = 0;
+  int refused = 0;
 };
 
 class IdentityOfKernels : public Identity, public testing::WithParamInterface<std::string> {};
@@ -297,7 +304,7 @@ TEST_F(Identity, HoldsForEveryTranslatedOption) {
   std::vector<Options> lists = {{"--use_fast_math"},
                                 {"-use_fast_math", "--fmad=false"},
                                 {"--prec-div=true", "--use_fast_math"},
-                                {"-ftz", "true", "--ftz=false", "--prec-sqrt=false"},
+                                {"-ftz", "true", "--prec-sqrt=false"},
                                 {"--prec-div", "false"},
                                 {"-jtd=10"},
                                 {"-lineinfo", "-default-device", "--dopt=on"},
@@ -345,15 +352,12 @@ TEST_F(Identity, HoldsForEveryTranslatedOption) {
   }
   for (const char* architecture : {"sm_80", "sm_90"}) {
     for (const Options& options : lists) {
-      if (!std::all_of(options.begin(), options.end(), [](const std::string& option) {
-            return option.starts_with("-X") || !option.starts_with('-') ||
-                   option.find("-options") != std::string::npos || option.find('=') == std::string::npos ||
-                   nvrtc()->accepts_option(option);
-          }))
-        continue;  // an older NVRTC does not know it
-      compare(unit({"arithmetic.cu", arithmetic}, architecture, options), RegisterCap{40});
+      const CompileUnit one = unit({"arithmetic.cu", arithmetic}, architecture, options);
+      if (!nvrtc()->compile(compile_request(one, RegisterCap{40})).compiled) continue;  // CUDA 12 knows fewer
+      compare(one, RegisterCap{40});
     }
   }
+  EXPECT_GT(compared, static_cast<int>(lists.size()));  // more than half of them on two architectures
 }
 
 TEST_F(Identity, HoldsForWarpGroups) {

@@ -1,7 +1,8 @@
 #pragma once
 // NVRTC, opened at run time and never linked: one build serves every CUDA 12 and 13, and starts without
 // either. The only file that includes nvrtc.h is nvrtc.cpp. Call it in a child process only (worker.hpp):
-// a crash of the compiler then costs one variant.
+// a crash of the compiler then costs one variant. One process serves one set of options: NVRTC 13.0 keeps
+// --restrict for all later compilations of its process.
 #include <memory>
 #include <string>
 #include <vector>
