@@ -17,8 +17,8 @@ struct GpuLimits {
   int max_blocks_per_sm = 0;
   int registers_per_sm = 0;
   int registers_per_block = 0;
-  int register_allocation_unit = 256;   // registers, per warp
-  int sub_partitions_per_sm = 4;        // each owns an equal share of the register file
+  int register_allocation_unit = 256;  // registers, per warp
+  int sub_partitions_per_sm = 4;       // each owns an equal share of the register file
   int max_registers_per_thread = 255;
   int max_threads_per_block = 1024;
   int shared_bytes_per_sm = 0;

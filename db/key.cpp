@@ -152,6 +152,13 @@ std::string hash_of_options(const std::vector<std::string>& options) {
   return hash.hex();
 }
 
+std::string hash_of(const SourceChoice& choice) {
+  FieldHash hash;
+  hash.add("renamed", choice.renamed ? 1 : 0).add("register usage level", choice.register_usage_level);
+  for (const auto& [name, value] : choice.macros) hash.add("macro", name).add("value", value);
+  return hash.hex();
+}
+
 std::string bare_kernel_name(std::string_view signature) {
   const std::string name = without_template_arguments(qualified_name(signature));
   std::size_t start = 0;
@@ -190,6 +197,13 @@ std::string run_key(const TuningRecord& record) {
     }
   }
   for (const Dim3 block : blocks) add_shape("block", block);
+  std::vector<SourceChoice> choices = {SourceChoice{}};
+  for (const Trial& trial : record.trials) {
+    const SourceChoice& choice = trial.variant.choice;
+    if (std::find(choices.begin(), choices.end(), choice) != choices.end()) continue;
+    choices.push_back(choice);
+    hash.add("choice", hash_of(choice));
+  }
   if (record.gpu) {
     hash.add("gpu", gpu_model_key(record.gpu->id.name)).add("driver", record.gpu->driver_version);
     hash.add("compute major", record.gpu->id.compute_major).add("compute minor", record.gpu->id.compute_minor);

@@ -30,6 +30,7 @@ class FieldHash {
 std::string content_hash(std::string_view bytes);  // 32 hex digits over the bytes alone
 
 std::string hash_of(const Sizes& sizes);
+std::string hash_of(const SourceChoice& choice);
 std::string hash_of_options(const std::vector<std::string>& options);
 
 // The bare name in a demangled signature or in what a user says: "void ns::sgemm<128, float>(float*)" -> "sgemm".
@@ -41,7 +42,8 @@ bool kernel_answers_to(std::string_view mangled, std::string_view signature, std
 
 // Hash of all that can change the answer of a run. Host and date cannot, and neither do the settings of the
 // measurement but its seed: a later run of the same key takes the earlier one's place.
-// The block list is that of the trials, or the author's block while there are none.
+// The lists of blocks and of source choices are those of the trials, or the author's alone while there are none.
+// The route to the codes is not in it: all routes give the same code.
 std::string run_key(const TuningRecord& record);
 
 }  // namespace regtune

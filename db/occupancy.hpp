@@ -25,10 +25,10 @@ struct Occupancy {
 // What one block of the kernel takes.
 struct BlockResources {
   int registers_per_thread = 0;
-  std::int64_t static_shared_bytes = 0;   // as the author declared it, without the system's reserve
+  std::int64_t static_shared_bytes = 0;  // as the author declared it, without the system's reserve
   std::int64_t dynamic_shared_bytes = 0;
-  int max_threads_per_block = 0;          // the bound compiled into the code; 0: none
-  int required_threads_per_block = 0;     // .reqntid: the block must have exactly this many; 0: none
+  int max_threads_per_block = 0;       // the bound compiled into the code; 0: none
+  int required_threads_per_block = 0;  // .reqntid: the block must have exactly this many; 0: none
 };
 
 // Empty when the launch is legal on a GPU with these limits; else one sentence that names the resource and

@@ -2,6 +2,7 @@
 // What a tuning run found, as plain values: the trials, their facts and outcomes, and the verdict. The
 // program's JSON, the cache and the replay of recorded runs all hold this and nothing else.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,11 +15,22 @@
 
 namespace regtune {
 
+// What is compiled beside the register budget: the knobs of the source and of ptxas. The default is the
+// source as its author wrote it.
+struct SourceChoice {
+  bool renamed = false;                       // compiled under the name cutlass_<kernel>
+  int register_usage_level = -1;              // ptxas's option, 0 to 10; -1: not given
+  std::map<std::string, std::string> macros;  // values of the launch description's tune table
+  bool is_authors() const { return *this == SourceChoice{}; }
+  friend bool operator==(const SourceChoice&, const SourceChoice&) = default;
+};
+
 // One way to compile and launch the kernel. Id 0 is the author's own code: the baseline.
 struct Variant {
   int id = 0;
   RegisterPolicy policy;
   Dim3 block;
+  SourceChoice choice = {};
 };
 
 struct LaunchShape {
@@ -48,14 +60,14 @@ struct Budget {
 // What the machine code says of itself. Nothing here is what was asked for: all of it was read back.
 struct StaticFacts {
   int registers_per_thread = 0;
-  int register_ceiling = 0;         // EIATTR_MAXREG_COUNT; 255 when nothing limits it
-  int spill_store_bytes = 0;        // of the kernel and all it calls, per thread
+  int register_ceiling = 0;   // EIATTR_MAXREG_COUNT; 255 when nothing limits it
+  int spill_store_bytes = 0;  // of the kernel and all it calls, per thread
   int spill_load_bytes = 0;
-  int stack_frame_bytes = 0;        // spills and addressable arrays, callees included
-  int static_shared_bytes = 0;      // without the system's reserve
-  int max_threads_per_block = 0;    // bound compiled in; 0: none
+  int stack_frame_bytes = 0;      // spills and addressable arrays, callees included
+  int static_shared_bytes = 0;    // without the system's reserve
+  int max_threads_per_block = 0;  // bound compiled in; 0: none
   int required_threads_per_block = 0;
-  std::string code_hash;            // identity of the code: see cubin.hpp
+  std::string code_hash;  // identity of the code: see cubin.hpp
   Budget budget;
   std::optional<Occupancy> occupancy;  // empty when it cannot be launched
 };
@@ -68,8 +80,8 @@ struct Interval {
 };
 
 struct Sample {
-  int round = 0;   // samples of one round were taken side by side
-  double ms = 0;   // per launch
+  int round = 0;  // samples of one round were taken side by side
+  double ms = 0;  // per launch
   friend bool operator==(const Sample&, const Sample&) = default;
 };
 
@@ -80,14 +92,31 @@ struct Measurement {
   Interval speedup;                  // reference over this, paired by round
 };
 
-struct NotTimed {};                                  // compiled, but there was no GPU
-struct CompileFailed { std::string message; };
-struct NotLaunchable { std::string reason; };
-struct SameCodeAs { int variant_id = 0; };           // timed once, as that variant
-struct Faulted { std::string message; };
-struct TimedOut { double limit_ms = 0; };
-struct WrongResult { std::string message; };
-struct Abandoned { std::string reason; Measurement so_far; };  // left the race: could not be the best
+struct NotTimed {};  // compiled, but there was no GPU
+struct CompileFailed {
+  std::string message;
+};
+struct NotLaunchable {
+  std::string reason;
+};
+// Timed once, as that variant.
+struct SameCodeAs {
+  int variant_id = 0;
+};
+struct Faulted {
+  std::string message;
+};
+struct TimedOut {
+  double limit_ms = 0;
+};
+struct WrongResult {
+  std::string message;
+};
+// Left the race: could not be the best.
+struct Abandoned {
+  std::string reason;
+  Measurement so_far;
+};
 
 using Outcome = std::variant<NotTimed, CompileFailed, NotLaunchable, SameCodeAs, Faulted, TimedOut, WrongResult,
                              Abandoned, Measurement>;
@@ -102,12 +131,15 @@ struct Trial {
 struct Verdict {
   enum class Kind { improved, no_gain, inconclusive };
   Kind kind = Kind::no_gain;
-  int reference_id = 0;    // the author's code, or its stand-in where that cannot be launched
-  int best_id = 0;         // the author's code unless improved
+  int reference_id = 0;       // the author's code, or its stand-in where that cannot be launched
+  int best_id = 0;            // the author's code unless improved
   int best_in_source_id = 0;  // the best that can be written into the source; reference_id when none gains
   Interval speedup;           // of best_id, from confirmation rounds
   Interval speedup_in_source;
-  std::string reason;         // one sentence
+  std::string reason;  // one sentence
+  // The best that needs the rename, when it beats the best that does not by more than the margin.
+  std::optional<int> best_renamed_id = std::nullopt;
+  Interval speedup_renamed = {};  // of best_renamed_id
 };
 std::string_view to_string(Verdict::Kind kind);
 std::optional<Verdict::Kind> verdict_kind_from_string(std::string_view text);
@@ -115,7 +147,7 @@ std::optional<Verdict::Kind> verdict_kind_from_string(std::string_view text);
 struct GpuState {
   GpuId id;
   GpuLimits limits;
-  std::string driver_version;      // "580.159.04"
+  std::string driver_version;  // "580.159.04"
   std::int64_t memory_bytes = 0;
   std::int64_t l2_bytes = 0;
   std::vector<std::string> other_users;  // processes that hold the GPU, where that can be seen
@@ -123,27 +155,28 @@ struct GpuState {
 
 // How a run was measured: all that is needed to judge or repeat it.
 struct MeasureSettings {
-  double margin = 0.005;       // differences below this share are no difference
+  double margin = 0.005;  // differences below this share are no difference
   double confidence = 0.99;
-  double budget_s = 60;        // GPU time
-  double timeout_ms = 10000;   // one launch
-  std::uint64_t seed = 1;      // data and the order of rounds
+  double budget_s = 60;       // GPU time
+  double timeout_ms = 10000;  // one launch
+  std::uint64_t seed = 1;     // data and the order of rounds
   int launches_per_sample = 1;
-  bool restored = false;       // outputs put back before each timed launch
+  bool restored = false;  // outputs put back before each timed launch
 };
 
 struct TuningRecord {
   std::string regtune_version;
-  std::string started;             // UTC, ISO 8601
+  std::string started;  // UTC, ISO 8601
   std::string host;
-  std::string architecture;        // "sm_90"
-  std::optional<GpuState> gpu;     // empty: nothing was timed
-  std::string compiler;            // "NVRTC 13.0.88"
-  std::string source_path;         // as given
-  std::string source_hash;         // of the text and all it includes
+  std::string architecture;     // "sm_90"
+  std::optional<GpuState> gpu;  // empty: nothing was timed
+  std::string compiler;         // "NVRTC 13.0.88"
+  std::string route;            // to the codes: "LTO-IR once, then nvJitLink 13.0" or "plain NVRTC: why"
+  std::string source_path;      // as given
+  std::string source_hash;      // of the text and all it includes
   std::vector<std::string> options;
-  std::string kernel;              // mangled name
-  std::string signature;           // demangled
+  std::string kernel;     // mangled name
+  std::string signature;  // demangled
   Sizes sizes;
   std::vector<std::string> arguments;  // one line each, as they were filled in
   LaunchShape author_shape;

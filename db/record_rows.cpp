@@ -66,10 +66,10 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   const std::string& signature = record.signature.empty() ? record.kernel : record.signature;
   Statement(database,
             "INSERT INTO tuning_run VALUES (?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .run(id != 0 ? std::optional(id) : std::nullopt, finish_order ? "finished" : "running", finish_order,
            run_key(record), bare_kernel_name(signature), hash_of(record.sizes), hash_of_options(record.options), model,
-           record.regtune_version, record.started, record.host, record.architecture, record.compiler,
+           record.regtune_version, record.started, record.host, record.architecture, record.compiler, record.route,
            record.source_path, record.source_hash, record.kernel, record.signature, shape.grid.x, shape.grid.y,
            shape.grid.z, shape.block.x, shape.block.y, shape.block.z, shape.dynamic_shared_bytes, settings.margin,
            settings.confidence, settings.budget_s, settings.timeout_ms, static_cast<std::int64_t>(settings.seed),
@@ -86,7 +86,7 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
 std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   Statement select(
       database,
-      "SELECT regtune_version, started, host, architecture, compiler, source_path, source_hash, kernel, "
+      "SELECT regtune_version, started, host, architecture, compiler, route, source_path, source_hash, kernel, "
       "signature, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_shared_bytes, margin, "
       "confidence, budget_s, timeout_ms, seed, launches_per_sample, restored FROM tuning_run WHERE id = ?");
   if (!select.bind(run).step()) return std::nullopt;
@@ -97,6 +97,7 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.host = columns.text();
   record.architecture = columns.text();
   record.compiler = columns.text();
+  record.route = columns.text();
   record.source_path = columns.text();
   record.source_hash = columns.text();
   record.kernel = columns.text();
@@ -127,10 +128,11 @@ Sizes read_sizes(Database& database, std::int64_t run) {
 }
 
 void write_verdict(Database& database, std::int64_t run, const Verdict& verdict) {
-  Statement(database, "INSERT INTO verdict VALUES " + placeholders(12))
+  Statement(database, "INSERT INTO verdict VALUES " + placeholders(16))
       .run(run, to_string(verdict.kind), verdict.reference_id, verdict.best_id, verdict.best_in_source_id,
            verdict.speedup.low, verdict.speedup.median, verdict.speedup.high, verdict.speedup_in_source.low,
-           verdict.speedup_in_source.median, verdict.speedup_in_source.high, verdict.reason);
+           verdict.speedup_in_source.median, verdict.speedup_in_source.high, verdict.reason, verdict.best_renamed_id,
+           verdict.speedup_renamed.low, verdict.speedup_renamed.median, verdict.speedup_renamed.high);
 }
 
 std::optional<Verdict> read_verdict(Database& database, std::int64_t run) {
@@ -146,6 +148,12 @@ std::optional<Verdict> read_verdict(Database& database, std::int64_t run) {
   verdict.speedup = columns.interval();
   verdict.speedup_in_source = columns.interval();
   verdict.reason = columns.text();
+  if (columns.null_ahead()) {
+    columns.skip(1);
+  } else {
+    verdict.best_renamed_id = columns.number();
+  }
+  verdict.speedup_renamed = columns.interval();
   return verdict;
 }
 

@@ -3,7 +3,23 @@
 --
 -- A run is one tuning of one kernel. It is 'running' until its verdict is in; only a finished run answers a
 -- look-up or replaces an earlier finished run of the same run_key. Everything below a run goes with it.
--- Compile results and codes belong to no run: the next run of the same source takes them up.
+-- Source choices, compile results, sources and codes belong to no run: the next run takes them up.
+
+-- What is compiled beside the register budget (record.hpp, SourceChoice). Row 0 is the author's. Few, never
+-- changed and never removed.
+CREATE TABLE source_choice (
+  id                   INTEGER PRIMARY KEY,
+  choice_hash          TEXT NOT NULL UNIQUE,  -- of all the fields
+  renamed              INTEGER NOT NULL,
+  register_usage_level INTEGER NOT NULL       -- -1: not given
+) STRICT;
+CREATE TABLE source_choice_macro (
+  choice_id INTEGER NOT NULL REFERENCES source_choice (id),
+  name      TEXT NOT NULL,
+  value     TEXT NOT NULL,
+  PRIMARY KEY (choice_id, name)
+) STRICT, WITHOUT ROWID;
+INSERT INTO source_choice VALUES (0, 'author', 0, -1);
 
 CREATE TABLE tuning_run (
   id                      INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: a process may still hold it
@@ -20,6 +36,7 @@ CREATE TABLE tuning_run (
   host                    TEXT NOT NULL,
   architecture            TEXT NOT NULL,
   compiler                TEXT NOT NULL,
+  route                   TEXT NOT NULL,
   source_path             TEXT NOT NULL,
   source_hash             TEXT NOT NULL,
   kernel                  TEXT NOT NULL,     -- mangled, template arguments included
@@ -98,6 +115,7 @@ CREATE TABLE trial (
   variant_block_x            INTEGER NOT NULL,
   variant_block_y            INTEGER NOT NULL,
   variant_block_z            INTEGER NOT NULL,
+  choice_id                  INTEGER NOT NULL REFERENCES source_choice (id),
   grid_x                     INTEGER NOT NULL,
   grid_y                     INTEGER NOT NULL,
   grid_z                     INTEGER NOT NULL,
@@ -156,22 +174,38 @@ CREATE TABLE verdict (
   speedup_in_source_low    REAL,
   speedup_in_source_median REAL,
   speedup_in_source_high   REAL,
-  reason                   TEXT NOT NULL
+  reason                   TEXT NOT NULL,
+  best_renamed_id          INTEGER,  -- NULL: none gains by the rename
+  speedup_renamed_low      REAL,
+  speedup_renamed_median   REAL,
+  speedup_renamed_high     REAL
 ) STRICT;
 
--- A cubin, by the hash of its bytes, which is checked again when it is read.
+-- A cubin, by the hash of its bytes, which is checked again when it is read. With a rowid, unlike the other
+-- tables: in a WITHOUT ROWID table such large rows would leave a page only a few keys.
 CREATE TABLE code (
-  content_hash TEXT PRIMARY KEY,
+  id           INTEGER PRIMARY KEY,
+  content_hash TEXT NOT NULL UNIQUE,
   cubin        BLOB NOT NULL
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
--- What one policy compiles to. All cubins of one code_hash are the same code, so they share one row of code.
+-- All that machine code depends on but the budget and the choice. Kernel '' is for the source as a whole.
+CREATE TABLE compile_key (
+  id              INTEGER PRIMARY KEY,
+  source_hash     TEXT NOT NULL,
+  options_hash    TEXT NOT NULL,
+  compiler        TEXT NOT NULL,
+  architecture    TEXT NOT NULL,
+  kernel          TEXT NOT NULL,
+  regtune_version TEXT NOT NULL,
+  UNIQUE (source_hash, options_hash, compiler, architecture, kernel, regtune_version)
+) STRICT;
+
+-- What one policy compiles to. Cubins of one code_hash, entry, choice and launch limits are interchangeable, so
+-- they share one row of code.
 CREATE TABLE compile_result (
-  source_hash                TEXT NOT NULL,
-  options_hash               TEXT NOT NULL,
-  compiler                   TEXT NOT NULL,
-  architecture               TEXT NOT NULL,
-  kernel                     TEXT NOT NULL,
+  key_id                     INTEGER NOT NULL REFERENCES compile_key (id) ON DELETE CASCADE,
+  choice_id                  INTEGER NOT NULL REFERENCES source_choice (id),
   policy                     TEXT NOT NULL,
   policy_first               INTEGER NOT NULL,
   policy_second              INTEGER NOT NULL,
@@ -187,9 +221,24 @@ CREATE TABLE compile_result (
   budget_status              TEXT,
   budget_asked               INTEGER,
   budget_note                TEXT,
-  failure                    TEXT,  -- the compiler's message; NULL when it compiled
+  failure                    TEXT,           -- the compiler's message; NULL when it compiled
   log_excerpt                TEXT NOT NULL,
-  content_hash               TEXT REFERENCES code (content_hash),
-  PRIMARY KEY (source_hash, options_hash, compiler, architecture, kernel, policy, policy_first, policy_second)
+  entry                      TEXT NOT NULL,  -- mangled name in the cubin; '': that of the key
+  code_id                    INTEGER REFERENCES code (id),
+  PRIMARY KEY (key_id, choice_id, policy, policy_first, policy_second)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX compile_result_by_kernel ON compile_result (kernel);
+CREATE INDEX compile_result_by_code ON compile_result (key_id, choice_id, code_hash);
+
+-- What the first compilation of a source gave: the author's own code, with all kernels of the file.
+CREATE TABLE compiled_source (
+  key_id  INTEGER PRIMARY KEY REFERENCES compile_key (id) ON DELETE CASCADE,
+  code_id INTEGER NOT NULL REFERENCES code (id),
+  log     TEXT NOT NULL,
+  seconds REAL
+) STRICT;
+CREATE TABLE lowered_name (
+  key_id  INTEGER NOT NULL REFERENCES compiled_source (key_id) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,  -- of the name expression, as asked for
+  name    TEXT NOT NULL,     -- mangled
+  PRIMARY KEY (key_id, ordinal)
+) STRICT, WITHOUT ROWID;

@@ -117,24 +117,6 @@ std::int64_t Store::begin(const TuningRecord& head) {
   return run;
 }
 
-void Store::add_compile_result(std::int64_t run, const Variant& variant, const LaunchShape& shape,
-                               const CompileResult& result) {
-  Transaction transaction(database_);
-  require_running(database_, run);
-  write_compile_result(database_, run, variant.policy, result);
-  Trial trial{variant, shape, result.facts, NotTimed{}};
-  if (!result.facts) trial.outcome = CompileFailed{result.failure};
-  write_trial(database_, run, trial);
-  transaction.commit();
-}
-
-void Store::add_compile_result(std::int64_t run, const RegisterPolicy& policy, const CompileResult& result) {
-  Transaction transaction(database_);
-  require_running(database_, run);
-  write_compile_result(database_, run, policy, result);
-  transaction.commit();
-}
-
 void Store::add_round(std::int64_t run, Phase phase, int round, std::span<const RoundSample> samples) {
   Transaction transaction(database_);
   require_running(database_, run);
@@ -157,8 +139,11 @@ void Store::finish(std::int64_t run, const TuningRecord& record) {
   Statement last(database_, "SELECT coalesce(max(finish_order), 0) FROM tuning_run");
   last.step();
   const std::int64_t order = last.integer(0) + 1;
-  last = Statement(database_, "DELETE FROM tuning_run WHERE id = ?");
-  last.run(run);
+  Statement begun(database_, "SELECT run_key FROM tuning_run WHERE id = ?");
+  begun.bind(run).step();
+  const std::string begun_key = begun.text(0);
+  begun = Statement(database_, "DELETE FROM tuning_run WHERE id = ?");
+  begun.run(run);
   write_head(database_, run, record, order);
   for (const Trial& trial : record.trials) {
     write_trial(database_, run, trial);
@@ -170,16 +155,53 @@ void Store::finish(std::int64_t run, const TuningRecord& record) {
     Statement(database_, "DELETE FROM tuning_run WHERE run_key = ? AND state = 'finished' AND id <> ?")
         .run(run_key(record), run);
   }
-  // What killed runs of this key left behind; a day is longer than any run that is still going on.
+  // What killed runs of this key left behind, the key as it was when they were begun: before the trials were known,
+  // which are part of it. A day is longer than any run that is still going on.
   Statement(database_,
-            "DELETE FROM tuning_run WHERE run_key = ? AND state = 'running' AND id < ? AND "
+            "DELETE FROM tuning_run WHERE run_key IN (?, ?) AND state = 'running' AND id < ? AND "
             "begun_s < CAST(strftime('%s', 'now') AS INTEGER) - 86400")
-      .run(run_key(record), run);
+      .run(run_key(record), begun_key, run);
   transaction.commit();
 }
 
-std::optional<CompileResult> Store::compile_result(std::int64_t run, const RegisterPolicy& policy) {
-  return read_compile_result(database_, run, policy);
+void Store::keep_result(const CompileKey& key, const RegisterPolicy& policy, const SourceChoice& choice,
+                        const CompileResult& result) {
+  const KeptResult one{policy, choice, result};
+  keep_results(key, {&one, 1});
+}
+
+void Store::keep_results(const CompileKey& key, std::span<const KeptResult> results) {
+  Transaction transaction(database_);
+  write_compile_results(database_, key, results);
+  transaction.commit();
+}
+
+std::optional<CompileResult> Store::kept_result(const CompileKey& key, const RegisterPolicy& policy,
+                                                const SourceChoice& choice) {
+  Transaction reading(database_, Transaction::Kind::read);
+  return read_compile_result(database_, key, policy, choice);
+}
+
+std::vector<KeptResult> Store::kept_results(const CompileKey& key) {
+  Transaction reading(database_, Transaction::Kind::read);
+  return read_compile_results(database_, key);
+}
+
+void Store::forget_results(const CompileKey& key) {
+  Transaction transaction(database_);
+  remove_compile_results(database_, key);
+  transaction.commit();
+}
+
+void Store::keep_source(const CompileKey& key, const KeptSource& source) {
+  Transaction transaction(database_);
+  write_compiled_source(database_, key, source);
+  transaction.commit();
+}
+
+std::optional<KeptSource> Store::kept_source(const CompileKey& key) {
+  Transaction reading(database_, Transaction::Kind::read);
+  return read_compiled_source(database_, key);
 }
 
 std::optional<TuningRecord> Store::find(const LookupKey& key) {

@@ -52,19 +52,28 @@ class Store {
   // Everything of `head` but samples, outcomes and verdict. Its trials may be empty; where they hold the
   // variants that are planned, their blocks are part of the run's key already now. Returns the run.
   std::int64_t begin(const TuningRecord& head);
-  void add_compile_result(std::int64_t run, const Variant& variant, const LaunchShape& shape,
-                          const CompileResult& result);
-  // The same before the policy is part of any variant: no trial is written.
-  void add_compile_result(std::int64_t run, const RegisterPolicy& policy, const CompileResult& result);
   void add_round(std::int64_t run, Phase phase, int round, std::span<const RoundSample> samples);
   void set_outcome(std::int64_t run, const Trial& trial);  // its samples are those of add_round
   // Stores the whole record, samples included, in place of what was handed over before, and removes older
   // finished runs of the same key.
   void finish(std::int64_t run, const TuningRecord& record);
 
-  // What the same source, options, compiler, architecture and kernel compiled to under this policy, in this
-  // run or an earlier one.
-  std::optional<CompileResult> compile_result(std::int64_t run, const RegisterPolicy& policy);
+  // Compilations belong to no run: they are kept before one is begun, without one, and for the next. A policy
+  // that does not compile may be kept too; a compiler that crashed or was stopped should not be.
+  void keep_result(const CompileKey& key, const RegisterPolicy& policy, const SourceChoice& choice,
+                   const CompileResult& result);
+  void keep_results(const CompileKey& key, std::span<const KeptResult> results);  // all in one transaction
+  // One whose cubin no longer matches its hash counts as not kept. The cubin may be another policy's, of the same
+  // code and launch limits under the same choice: its register ceiling is then that one's; the facts are true.
+  std::optional<CompileResult> kept_result(const CompileKey& key, const RegisterPolicy& policy,
+                                           const SourceChoice& choice);
+  std::vector<KeptResult> kept_results(const CompileKey& key);  // of all policies and choices, in no order
+  // For results that turned out not to be what the compiler gives.
+  void forget_results(const CompileKey& key);
+
+  // The first compilation of a source, which says what kernels there are. The kernel of the key does not count.
+  void keep_source(const CompileKey& key, const KeptSource& source);
+  std::optional<KeptSource> kept_source(const CompileKey& key);
 
   // What add_round stored, whatever became of the variant.
   std::vector<Sample> samples(std::int64_t run, int variant_id, Phase phase);

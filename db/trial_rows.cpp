@@ -1,50 +1,14 @@
 #include "trial_rows.hpp"
 
+#include <map>
 #include <type_traits>
 
+#include "code_columns.hpp"
 #include "columns.hpp"
 #include "key.hpp"
 
 namespace regtune {
 namespace {
-
-struct PolicyColumns {
-  const char* kind;
-  int first = 0;
-  int second = 0;
-};
-
-PolicyColumns columns_of(const RegisterPolicy& policy) {
-  return std::visit(
-      [](const auto& value) -> PolicyColumns {
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, AuthorsOwn>) {
-          return {"authors_own"};
-        } else if constexpr (std::is_same_v<T, CompilerDefault>) {
-          return {"compiler_default"};
-        } else if constexpr (std::is_same_v<T, RegisterCap>) {
-          return {"register_cap", value.registers_per_thread};
-        } else if constexpr (std::is_same_v<T, LaunchBounds>) {
-          return {"launch_bounds", value.max_threads_per_block, value.min_blocks_per_sm};
-        } else {
-          static_assert(std::is_same_v<T, MaxRegisters>);
-          return {"max_registers", value.registers_per_thread};
-        }
-      },
-      policy);
-}
-
-RegisterPolicy read_policy(Columns& columns) {
-  const std::string kind = columns.text();
-  const int first = columns.number();
-  const int second = columns.number();
-  if (kind == "authors_own") return AuthorsOwn{};
-  if (kind == "compiler_default") return CompilerDefault{};
-  if (kind == "register_cap") return RegisterCap{first};
-  if (kind == "launch_bounds") return LaunchBounds{first, second};
-  if (kind == "max_registers") return MaxRegisters{first};
-  columns.unknown(kind);
-}
 
 // The columns of an outcome; those that it has no use for stay NULL.
 struct OutcomeColumns {
@@ -109,45 +73,136 @@ Measurement* measurement_in(Outcome& outcome) {
   return nullptr;
 }
 
-constexpr int fact_columns = 12;
+constexpr std::int64_t authors_choice = 0;  // the row that the schema itself inserts
 
-StaticFacts read_facts(Columns& columns) {
-  StaticFacts facts;
-  facts.registers_per_thread = columns.number();
-  facts.register_ceiling = columns.number();
-  facts.spill_store_bytes = columns.number();
-  facts.spill_load_bytes = columns.number();
-  facts.stack_frame_bytes = columns.number();
-  facts.static_shared_bytes = columns.number();
-  facts.max_threads_per_block = columns.number();
-  facts.required_threads_per_block = columns.number();
-  facts.code_hash = columns.text();
-  facts.budget.status = columns.named(budget_status_from_string);
-  facts.budget.asked = columns.number();
-  facts.budget.note = columns.text();
-  return facts;
+std::optional<std::int64_t> find_choice(Database& database, const SourceChoice& choice) {
+  if (choice.is_authors()) return authors_choice;
+  Statement select(database, "SELECT id FROM source_choice WHERE choice_hash = ?");
+  return select.bind(hash_of(choice)).step() ? std::optional(select.integer(0)) : std::nullopt;
 }
 
-// A value per column where there are facts, else NULL in each.
-template <typename Member>
-auto fact(const std::optional<StaticFacts>& facts, Member member) {
-  using T = std::decay_t<decltype(member(*facts))>;
-  return facts ? std::optional<T>(member(*facts)) : std::nullopt;
+std::int64_t find_or_add_choice(Database& database, const SourceChoice& choice) {
+  if (const auto id = find_choice(database, choice)) return *id;
+  Statement(database, "INSERT INTO source_choice VALUES (NULL, ?, ?, ?)")
+      .run(hash_of(choice), choice.renamed, choice.register_usage_level);
+  const std::int64_t id = database.last_insert_id();
+  Statement insert(database, "INSERT INTO source_choice_macro VALUES (?, ?, ?)");
+  for (const auto& [name, value] : choice.macros) insert.run(id, name, value);
+  return id;
 }
 
-#define REGTUNE_FACT(name) fact(facts, [](const StaticFacts& f) { return f.name; })
+// Reads each choice once, however many rows name it.
+class Choices {
+ public:
+  explicit Choices(Database& database) : database_(database) {}
+  const SourceChoice& operator[](std::int64_t id) {
+    const auto [place, is_new] = read_.try_emplace(id);
+    if (is_new && id != authors_choice) place->second = read(id);
+    return place->second;
+  }
 
-// Calls `write` with the twelve columns of the facts, in the order of the schema.
-template <typename Write>
-void with_fact_columns(const std::optional<StaticFacts>& facts, Write write) {
-  const auto status = fact(facts, [](const StaticFacts& f) { return std::string(to_string(f.budget.status)); });
-  write(REGTUNE_FACT(registers_per_thread), REGTUNE_FACT(register_ceiling), REGTUNE_FACT(spill_store_bytes),
-        REGTUNE_FACT(spill_load_bytes), REGTUNE_FACT(stack_frame_bytes), REGTUNE_FACT(static_shared_bytes),
-        REGTUNE_FACT(max_threads_per_block), REGTUNE_FACT(required_threads_per_block), REGTUNE_FACT(code_hash), status,
-        REGTUNE_FACT(budget.asked), REGTUNE_FACT(budget.note));
+ private:
+  SourceChoice read(std::int64_t id) {
+    Statement select(database_, "SELECT renamed, register_usage_level FROM source_choice WHERE id = ?");
+    if (!select.bind(id).step()) database_.refuse("lacks source choice " + std::to_string(id) + ": move the file away");
+    SourceChoice choice;
+    choice.renamed = select.integer(0) != 0;
+    choice.register_usage_level = static_cast<int>(select.integer(1));
+    Statement macros(database_, "SELECT name, value FROM source_choice_macro WHERE choice_id = ?");
+    macros.bind(id);
+    while (macros.step()) choice.macros[macros.text(0)] = macros.text(1);
+    return choice;
+  }
+  Database& database_;
+  std::map<std::int64_t, SourceChoice> read_;
+};
+
+CompileKey of_whole_source(CompileKey key) {
+  key.kernel.clear();
+  return key;
 }
 
-#undef REGTUNE_FACT
+std::optional<std::int64_t> find_key(Database& database, const CompileKey& key) {
+  Statement select(database,
+                   "SELECT id FROM compile_key WHERE source_hash = ? AND options_hash = ? AND compiler = ? AND "
+                   "architecture = ? AND kernel = ? AND regtune_version = ?");
+  select.bind(key.source_hash, hash_of_options(key.options), key.compiler, key.architecture, key.kernel,
+              key.regtune_version);
+  return select.step() ? std::optional(select.integer(0)) : std::nullopt;
+}
+
+std::int64_t find_or_add_key(Database& database, const CompileKey& key) {
+  if (const auto id = find_key(database, key)) return *id;
+  Statement(database, "INSERT INTO compile_key VALUES " + placeholders(7))
+      .run(std::nullopt, key.source_hash, hash_of_options(key.options), key.compiler, key.architecture, key.kernel,
+           key.regtune_version);
+  return database.last_insert_id();
+}
+
+// A row that holds these bytes already is written again: they may have gone bad.
+std::int64_t put_code(Database& database, const std::string& cubin) {
+  Statement insert(database,
+                   "INSERT INTO code (content_hash, cubin) VALUES (?, ?) ON CONFLICT (content_hash) DO UPDATE SET "
+                   "cubin = excluded.cubin RETURNING id");
+  insert.bind(content_hash(cubin), Statement::Blob{cubin}).step();
+  const std::int64_t id = insert.integer(0);
+  insert.step();
+  return id;
+}
+
+// Reads each code once. 500 policies of a kernel name some 100 codes.
+class Codes {
+ public:
+  explicit Codes(Database& database) : select_(database, "SELECT content_hash, cubin FROM code WHERE id = ?") {}
+  // Null when the bytes no longer match their hash.
+  const std::string* find(std::int64_t id) {
+    const auto [place, is_new] = read_.try_emplace(id);
+    if (is_new && select_.bind(id).step()) {
+      std::string cubin = select_.text(1);
+      if (content_hash(cubin) == select_.text(0)) place->second = std::move(cubin);
+    }
+    return place->second ? &*place->second : nullptr;
+  }
+
+ private:
+  Statement select_;
+  std::map<std::int64_t, std::optional<std::string>> read_;
+};
+
+// Runs a prepared select of compile results: choice_id, policy, facts, failure, log_excerpt, entry, code_id.
+std::vector<KeptResult> read_kept(Database& database, Statement& select) {
+  Choices choices(database);
+  Codes codes(database);
+  std::vector<KeptResult> kept;
+  while (select.step()) {
+    Columns columns(database, select);
+    KeptResult row;
+    row.choice = choices[columns.integer()];
+    row.policy = read_policy(columns);
+    CompileResult& result = row.result;
+    if (columns.null_ahead()) {
+      columns.skip(fact_columns);
+    } else {
+      result.facts = read_facts(columns);
+    }
+    result.failure = columns.text();
+    result.log_excerpt = columns.text();
+    result.entry = columns.text();
+    if (!columns.null_ahead()) {
+      const std::string* cubin = codes.find(columns.integer());
+      if (!cubin) continue;
+      result.cubin = *cubin;
+    }
+    kept.push_back(std::move(row));
+  }
+  return kept;
+}
+
+constexpr const char* select_kept =
+    "SELECT choice_id, policy, policy_first, policy_second, registers_per_thread, register_ceiling, "
+    "spill_store_bytes, spill_load_bytes, stack_frame_bytes, static_shared_bytes, max_threads_per_block, "
+    "required_threads_per_block, code_hash, budget_status, budget_asked, budget_note, failure, log_excerpt, entry, "
+    "code_id FROM compile_result WHERE key_id = ?";
 
 }  // namespace
 
@@ -155,6 +210,7 @@ void write_trial(Database& database, std::int64_t run, const Trial& trial) {
   const PolicyColumns policy = columns_of(trial.variant.policy);
   const OutcomeColumns outcome = columns_of(trial.outcome);
   const Dim3 block = trial.variant.block;
+  const std::int64_t choice_id = find_or_add_choice(database, trial.variant.choice);
   const LaunchShape& shape = trial.shape;
   const auto occupancy = trial.facts ? trial.facts->occupancy : std::nullopt;
   const auto interval = [&](Interval Measurement::*which, double Interval::*bound) -> std::optional<double> {
@@ -166,11 +222,11 @@ void write_trial(Database& database, std::int64_t run, const Trial& trial) {
   constexpr auto time = &Measurement::time_ms;
   constexpr auto speedup = &Measurement::speedup;
   with_fact_columns(trial.facts, [&](const auto&... facts) {
-    Statement(database, "INSERT OR REPLACE INTO trial VALUES " + placeholders(40))
-        .run(run, trial.variant.id, policy.kind, policy.first, policy.second, block.x, block.y, block.z, shape.grid.x,
-             shape.grid.y, shape.grid.z, shape.block.x, shape.block.y, shape.block.z, shape.dynamic_shared_bytes,
-             facts..., active_blocks, fraction, limiter, outcome.kind, outcome.text, outcome.same_code_as,
-             outcome.limit_ms, interval(time, &Interval::low), interval(time, &Interval::median),
+    Statement(database, "INSERT OR REPLACE INTO trial VALUES " + placeholders(41))
+        .run(run, trial.variant.id, policy.kind, policy.first, policy.second, block.x, block.y, block.z, choice_id,
+             shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y, shape.block.z,
+             shape.dynamic_shared_bytes, facts..., active_blocks, fraction, limiter, outcome.kind, outcome.text,
+             outcome.same_code_as, outcome.limit_ms, interval(time, &Interval::low), interval(time, &Interval::median),
              interval(time, &Interval::high), interval(speedup, &Interval::low), interval(speedup, &Interval::median),
              interval(speedup, &Interval::high));
   });
@@ -179,6 +235,7 @@ void write_trial(Database& database, std::int64_t run, const Trial& trial) {
 std::vector<Trial> read_trials(Database& database, std::int64_t run) {
   Statement select(database, "SELECT * FROM trial WHERE run_id = ? ORDER BY variant_id");
   select.bind(run);
+  Choices choices(database);
   std::vector<Trial> trials;
   while (select.step()) {
     Columns columns(database, select);
@@ -187,6 +244,7 @@ std::vector<Trial> read_trials(Database& database, std::int64_t run) {
     trial.variant.id = columns.number();
     trial.variant.policy = read_policy(columns);
     trial.variant.block = columns.dim3();
+    trial.variant.choice = choices[columns.integer()];
     trial.shape.grid = columns.dim3();
     trial.shape.block = columns.dim3();
     trial.shape.dynamic_shared_bytes = columns.integer();
@@ -243,58 +301,85 @@ std::vector<Sample> read_samples(Database& database, std::int64_t run, int varia
   return samples;
 }
 
-void write_compile_result(Database& database, std::int64_t run, const RegisterPolicy& policy,
-                          const CompileResult& result) {
-  std::optional<std::string> content;
-  if (result.facts && !result.cubin.empty()) {
-    // 232 caps gave 41 distinct codes: one cubin of each is enough, if it is still what it was.
-    Statement same(database,
-                   "SELECT c.content_hash, cubin FROM tuning_run r JOIN compile_result c ON "
-                   "c.source_hash = r.source_hash AND c.options_hash = r.options_hash AND c.compiler = r.compiler AND "
-                   "c.architecture = r.architecture AND c.kernel = r.kernel JOIN code ON "
-                   "code.content_hash = c.content_hash WHERE r.id = ? AND c.code_hash = ?");
-    if (same.bind(run, result.facts->code_hash).step() && content_hash(same.text(1)) == same.text(0)) {
-      content = same.text(0);
-    } else {
-      content = content_hash(result.cubin);
-      Statement(database, "INSERT INTO code VALUES (?, ?) ON CONFLICT DO UPDATE SET cubin = excluded.cubin")
-          .run(*content, Statement::Blob{result.cubin});
+void write_compile_results(Database& database, const CompileKey& key, std::span<const KeptResult> results) {
+  const std::int64_t key_id = find_or_add_key(database, key);
+  // 232 caps gave 41 distinct codes: one cubin of each is enough, if it is still what it was. The code hash leaves
+  // out the kernel's name and the launch limits, which a launch needs, so they must agree beside it.
+  Statement same(database,
+                 "SELECT code.id, content_hash, cubin FROM compile_result JOIN code ON code.id = code_id WHERE "
+                 "key_id = ? AND choice_id = ? AND code_hash = ? AND entry = ? AND max_threads_per_block = ? AND "
+                 "required_threads_per_block = ? LIMIT 1");
+  Statement insert(database, "INSERT OR REPLACE INTO compile_result VALUES " + placeholders(21));
+  for (const auto& [policy, choice, result] : results) {
+    const std::int64_t choice_id = find_or_add_choice(database, choice);
+    std::optional<std::int64_t> code;
+    if (result.facts && !result.cubin.empty()) {
+      const StaticFacts& facts = *result.facts;
+      same.bind(key_id, choice_id, facts.code_hash, result.entry, facts.max_threads_per_block,
+                facts.required_threads_per_block);
+      if (same.step() && content_hash(same.text(2)) == same.text(1)) {
+        code = same.integer(0);
+      } else {
+        code = put_code(database, result.cubin);
+      }
     }
+    const PolicyColumns columns = columns_of(policy);
+    const auto failure = result.facts ? std::nullopt : std::optional(result.failure);
+    with_fact_columns(result.facts, [&](const auto&... facts) {
+      insert.run(key_id, choice_id, columns.kind, columns.first, columns.second, facts..., failure, result.log_excerpt,
+                 result.entry, code);
+    });
   }
-  const PolicyColumns columns = columns_of(policy);
-  const auto failure = result.facts ? std::nullopt : std::optional(result.failure);
-  with_fact_columns(result.facts, [&](const auto&... facts) {
-    Statement(database,
-              "INSERT OR REPLACE INTO compile_result SELECT source_hash, options_hash, compiler, architecture, kernel, "
-              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM tuning_run WHERE id = ?")
-        .run(columns.kind, columns.first, columns.second, facts..., failure, result.log_excerpt, content, run);
-  });
 }
 
-std::optional<CompileResult> read_compile_result(Database& database, std::int64_t run, const RegisterPolicy& policy) {
-  const PolicyColumns key = columns_of(policy);
-  Statement select(database,
-                   "SELECT registers_per_thread, register_ceiling, spill_store_bytes, spill_load_bytes, "
-                   "stack_frame_bytes, static_shared_bytes, max_threads_per_block, required_threads_per_block, "
-                   "code_hash, budget_status, budget_asked, budget_note, failure, log_excerpt, c.content_hash, cubin "
-                   "FROM tuning_run r JOIN compile_result c ON c.source_hash = r.source_hash AND "
-                   "c.options_hash = r.options_hash AND c.compiler = r.compiler AND c.architecture = r.architecture "
-                   "AND c.kernel = r.kernel LEFT JOIN code ON code.content_hash = c.content_hash "
-                   "WHERE r.id = ? AND policy = ? AND policy_first = ? AND policy_second = ?");
-  if (!select.bind(run, key.kind, key.first, key.second).step()) return std::nullopt;
-  Columns columns(database, select);
-  CompileResult result;
-  if (columns.null_ahead()) {
-    columns.skip(fact_columns);
-  } else {
-    result.facts = read_facts(columns);
-  }
-  result.failure = columns.text();
-  result.log_excerpt = columns.text();
-  const std::string hash = columns.text();
-  std::string cubin = columns.text();
-  if (!cubin.empty() && content_hash(cubin) == hash) result.cubin = std::move(cubin);
-  return result;
+std::vector<KeptResult> read_compile_results(Database& database, const CompileKey& key) {
+  const auto key_id = find_key(database, key);
+  if (!key_id) return {};
+  Statement select(database, select_kept);
+  select.bind(*key_id);
+  return read_kept(database, select);
+}
+
+std::optional<CompileResult> read_compile_result(Database& database, const CompileKey& key,
+                                                 const RegisterPolicy& policy, const SourceChoice& choice) {
+  const auto key_id = find_key(database, key);
+  const auto choice_id = find_choice(database, choice);
+  if (!key_id || !choice_id) return std::nullopt;
+  const PolicyColumns columns = columns_of(policy);
+  Statement select(database, select_kept + std::string(" AND choice_id = ? AND policy = ? AND policy_first = ? AND "
+                                                       "policy_second = ?"));
+  select.bind(*key_id, *choice_id, columns.kind, columns.first, columns.second);
+  std::vector<KeptResult> kept = read_kept(database, select);
+  return kept.empty() ? std::nullopt : std::optional(std::move(kept.front().result));
+}
+
+void remove_compile_results(Database& database, const CompileKey& key) {
+  const auto key_id = find_key(database, key);
+  if (key_id) Statement(database, "DELETE FROM compile_result WHERE key_id = ?").run(*key_id);
+}
+
+void write_compiled_source(Database& database, const CompileKey& key, const KeptSource& source) {
+  const std::int64_t key_id = find_or_add_key(database, of_whole_source(key));
+  Statement(database, "INSERT OR REPLACE INTO compiled_source VALUES (?, ?, ?, ?)")
+      .run(key_id, put_code(database, source.cubin), source.log, source.seconds);
+  Statement insert(database, "INSERT INTO lowered_name VALUES (?, ?, ?)");
+  int ordinal = 0;
+  for (const std::string& name : source.lowered_names) insert.run(key_id, ordinal++, name);
+}
+
+std::optional<KeptSource> read_compiled_source(Database& database, const CompileKey& key) {
+  const auto key_id = find_key(database, of_whole_source(key));
+  if (!key_id) return std::nullopt;
+  Statement select(database, "SELECT code_id, log, seconds FROM compiled_source WHERE key_id = ?");
+  if (!select.bind(*key_id).step()) return std::nullopt;
+  Codes codes(database);
+  const std::string* cubin = codes.find(select.integer(0));
+  if (!cubin) return std::nullopt;
+  KeptSource source{*cubin, {}, select.text(1), select.real(2)};
+  Statement names(database, "SELECT name FROM lowered_name WHERE key_id = ? ORDER BY ordinal");
+  names.bind(*key_id);
+  while (names.step()) source.lowered_names.push_back(names.text(0));
+  return source;
 }
 
 }  // namespace regtune

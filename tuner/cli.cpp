@@ -35,11 +35,11 @@ int usable_cores() {
 
 po::options_description general_options() {
   po::options_description options("General");
-  options.add_options()                                                             //
-      ("json", po::bool_switch(), "one JSON document on stdout")                    //
-      ("quiet,q", po::bool_switch(), "no progress on stderr")                       //
+  options.add_options()                                           //
+      ("json", po::bool_switch(), "one JSON document on stdout")  //
+      ("quiet,q", po::bool_switch(), "no progress on stderr")     //
       ("cache", po::value<std::string>()->value_name("FILE"),
-       "the cache (default: $REGTUNE_CACHE, else regtune/regtune.db in the XDG cache folder)")  //
+       "the cache (default: $REGTUNE_CACHE, else regtune/regtune.db in the XDG cache folder)")            //
       ("device", po::value<int>()->default_value(0)->value_name("N"), "GPU, after CUDA_VISIBLE_DEVICES")  //
       ("help,h", po::bool_switch(), "this text");
   return options;
@@ -47,25 +47,25 @@ po::options_description general_options() {
 
 po::options_description launch_options() {
   po::options_description options("Launch (each wins over the launch description of the source)");
-  options.add_options()                                                                                    //
+  options.add_options()                                                                                         //
       ("kernel,k", po::value<std::string>()->value_name("NAME"), "kernel, or template-id 'sgemm<128, float>'")  //
-      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")             //
-      ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")  //
-      ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")          //
-      ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")             //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")                  //
+      ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")      //
+      ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")               //
+      ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")                  //
       ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"),
-       "a=2.5, or out={buffer=\"n\", init=\"uniform(0,1)\"}")                                              //
+       "a=2.5, or out={buffer=\"n\", init=\"uniform(0,1)\"}")  //
       ("seed", po::value<std::uint64_t>()->value_name("N"), "of random data and of the order of launches");
   return options;
 }
 
 po::options_description compile_options() {
   po::options_description options("Compile (what stands behind -- goes to the compiler as it is)");
-  options.add_options()                                                                                  //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")            //
-      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                 //
+  options.add_options()                                                                        //
+      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")  //
+      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")       //
       ("arch", po::value<std::string>()->value_name("sm_XX"),
-       fmt::format("architecture (default: the GPU's; {} without one)", kDefaultArchitecture).c_str())   //
+       fmt::format("architecture (default: the GPU's; {} without one)", kDefaultArchitecture).c_str())     //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
       ("compile-limit", po::value<double>()->default_value(600)->value_name("S"), "seconds for one compilation");
   return options;
@@ -73,11 +73,11 @@ po::options_description compile_options() {
 
 po::options_description measure_options() {
   po::options_description options("Measure");
-  options.add_options()                                                                                           //
-      ("margin", po::value<double>()->default_value(0.5)->value_name("%"), "differences below this are none")     //
-      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")                  //
-      ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")              //
-      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")                     //
+  options.add_options()                                                                                        //
+      ("margin", po::value<double>()->default_value(0.5)->value_name("%"), "differences below this are none")  //
+      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")               //
+      ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")           //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")                  //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -114,8 +114,8 @@ std::string only_positional(const po::variables_map& values, const char* name, c
   const Arguments given = list_value(values, name);
   if (given.empty()) throw Error(ErrorKind::usage, fmt::format("{} is missing\n\n{}", what, kUsage));
   if (given.size() > 1)
-    throw Error(ErrorKind::usage, fmt::format("one {} at a time, and there are {}: {}", what, given.size(),
-                                              fmt::join(given, " ")));
+    throw Error(ErrorKind::usage,
+                fmt::format("one {} at a time, and there are {}: {}", what, given.size(), fmt::join(given, " ")));
   return given.front();
 }
 
@@ -173,7 +173,8 @@ Command parse_command_line(const Arguments& arguments) {
   const Arguments behind(separator == arguments.end() ? separator : std::next(separator), arguments.end());
   const bool lookup = !own.empty() && own.front() == "lookup";
   if (lookup) own.erase(own.begin());
-  if (!lookup && !own.empty() && own.front() == "--version") return {false, false, ShowText{"regtune " REGTUNE_VERSION "\n"}};
+  if (!lookup && !own.empty() && own.front() == "--version")
+    return {false, false, ShowText{"regtune " REGTUNE_VERSION "\n"}};
 
   Command command;
   if (lookup) {
@@ -181,7 +182,7 @@ Command parse_command_line(const Arguments& arguments) {
       throw Error(ErrorKind::usage, fmt::format("regtune lookup compiles nothing and takes no compiler options: {}",
                                                 fmt::join(behind, " ")));
     po::options_description options = general_options();
-    options.add_options()                                                                      //
+    options.add_options()                                                                         //
         ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")  //
         ("gpu", po::value<std::string>()->value_name("NAME"), "GPU (default: this machine's)");
     const po::variables_map values = parse(own, options, "name");

@@ -118,37 +118,6 @@ CubinParameter read_parameter(std::string_view payload, bool large) {
   return result;
 }
 
-// Which code sections each code section can call: through relocations to a function of another section,
-// through .nv.callgraph (calls and functions whose address is taken), and through both at once.
-std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> calls_between_sections(const ElfFile& elf) {
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> calls;
-  const auto add = [&](std::uint32_t caller, const ElfSymbol& callee) {
-    if (!callee.is_function || callee.section >= elf.sections.size()) return;
-    if (callee.section != caller && elf.sections[callee.section].holds_code) calls[caller].push_back(callee.section);
-  };
-  for (const auto& [section, list] : elf.relocations) {
-    for (const ElfRelocation& relocation : list) add(section, elf.symbols[relocation.symbol]);
-  }
-  if (const ElfSection* graph = elf.find(".nv.callgraph")) {
-    // Rows (0, -1), (0, -2), ... open the parts; -1 holds calls, -4 functions whose address is taken.
-    std::uint32_t part = 0;
-    for (std::uint64_t at = 0; at + 8 <= graph->data.size(); at += 8) {
-      const auto caller = load_number<std::uint32_t>(graph->data, at, "the call graph");
-      const auto callee = load_number<std::uint32_t>(graph->data, at + 4, "the call graph");
-      if (caller == 0) part = callee;
-      if (caller == 0 || (part != 0xffffffff && part != 0xfffffffc)) continue;
-      if (caller >= elf.symbols.size() || callee >= elf.symbols.size())
-        malformed_cubin("the call graph names no symbol");
-      add(elf.symbols[caller].section, elf.symbols[callee]);
-    }
-  }
-  for (auto& [section, list] : calls) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
-  return calls;
-}
-
 // A stream of tagged fields, each with its length, so that no two different lists of fields run together.
 class CodeHash {
  public:
@@ -225,10 +194,7 @@ std::string file_wide_data(const ElfFile& elf) {
 class KernelReader {
  public:
   explicit KernelReader(const ElfFile& elf)
-      : elf_(elf),
-        resources_(function_resources(elf)),
-        calls_(calls_between_sections(elf)),
-        file_wide_data_(file_wide_data(elf)) {
+      : elf_(elf), resources_(function_resources(elf)), file_wide_data_(file_wide_data(elf)) {
     for (const auto& [symbol, resources] : resources_) {
       if (symbol >= elf.symbols.size()) malformed_cubin("a resource names no symbol");
       std::uint32_t& most = registers_of_section_[elf.symbols[symbol].section];
@@ -239,7 +205,7 @@ class KernelReader {
   CubinKernel read(std::uint32_t symbol) const {
     CubinKernel kernel;
     kernel.name = elf_.symbols[symbol].name;
-    const std::vector<std::uint32_t> sections = reached_from(elf_.symbols[symbol].section);
+    const std::vector<std::uint32_t> sections = elf_.reached_from(elf_.symbols[symbol].section);
     read_resources(symbol, sections, kernel);
     read_spills(sections, kernel);
     if (const ElfSection* info = elf_.find(".nv.info." + kernel.name)) read_attributes(info->data, kernel);
@@ -252,21 +218,6 @@ class KernelReader {
   }
 
  private:
-  // The kernel's section first, then all it can call. In a whole-program compile the functions it calls are
-  // copied into the kernel's own section, after its code; linked code has them in sections of their own.
-  std::vector<std::uint32_t> reached_from(std::uint32_t section) const {
-    std::vector<std::uint32_t> reached = {section};
-    std::unordered_map<std::uint32_t, bool> seen = {{section, true}};
-    for (std::size_t i = 0; i < reached.size(); ++i) {
-      const auto callees = calls_.find(reached[i]);
-      if (callees == calls_.end()) continue;
-      for (const std::uint32_t callee : callees->second) {
-        if (seen.try_emplace(callee, true).second) reached.push_back(callee);
-      }
-    }
-    return reached;
-  }
-
   void read_resources(std::uint32_t symbol, const std::vector<std::uint32_t>& sections, CubinKernel& kernel) const {
     std::uint32_t registers = 0;
     for (const std::uint32_t section : sections) {
@@ -344,7 +295,6 @@ class KernelReader {
   const ElfFile& elf_;
   std::unordered_map<std::uint32_t, FunctionResources> resources_;  // by symbol
   std::unordered_map<std::uint32_t, std::uint32_t> registers_of_section_;
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> calls_;
   std::string file_wide_data_;
 };
 

@@ -46,8 +46,8 @@ auto simplicity(const Trial& trial) {
                     complexity(trial.variant.policy), trial.variant.id);
 }
 
-// True when the whole interval of the time against the fastest's, paired by round, lies within the margin. Medians
-// alone would call a code equal that is slower by the margin and was lucky.
+// True when the whole interval of the time against the fastest's, paired by round, lies within the margin. By medians
+// alone a code that is slower by the margin and was lucky would count as equal.
 bool as_fast_as(const Measurement& measured, const Measurement& fastest, const MeasureSettings& settings) {
   if (&measured == &fastest) return true;
   const std::vector<double> ratios = paired_ratios(measured.confirmation, fastest.confirmation);

@@ -1,6 +1,8 @@
 #pragma once
 // Which budget to use, from the trials of a finished race and nothing else: a recorded run is decided again
-// in the same way. "Faster" means that the whole interval of the speed-up lies above 1 + margin.
+// in the same way. "Faster" means that the whole interval of the speed-up lies above 1 + margin, and comes from as many
+// rounds as the confidence needs. Of those that are faster and as fast as the fastest, paired by round and within the
+// margin, the simplest is named. What was refused, or was not confirmed, is never named.
 #include <vector>
 
 #include "record.hpp"

@@ -59,6 +59,7 @@ ElfFile::ElfFile(std::string_view bytes) {
   read_sections(bytes);
   read_symbols();
   read_relocations();
+  read_calls();
 }
 
 void ElfFile::read_sections(std::string_view bytes) {
@@ -84,8 +85,9 @@ void ElfFile::read_sections(std::string_view bytes) {
     }
     sections.push_back(section);
   }
-  // Sections that overlap could make a small file cost the square of its size.
-  if (total > bytes.size()) malformed_cubin("sections overlap");
+  // Sections that overlap could make a small file cost the square of its size. Some do: from sm_100 on
+  // .nv.merc.nv.constant.pic, .nv.merc.nv.global.init and others view the bytes of the section they mirror.
+  if (total > 2 * std::uint64_t{bytes.size()}) malformed_cubin("sections overlap");
   if (names >= sections.size()) malformed_cubin("there is no section of names");
   for (std::size_t i = 0; i < sections.size(); ++i) {
     sections[i].name = text_at(sections[names].data, name_offsets[i], "a section's name");
@@ -103,7 +105,10 @@ void ElfFile::read_symbols() {
     symbol.name = text_at(names, load_number<std::uint32_t>(table->data, at, "a symbol"), "a symbol's name");
     symbol.is_function = (load_number<std::uint8_t>(table->data, at + 4, "a symbol") & 0xf) == 2;
     symbol.is_kernel = symbol.is_function && (load_number<std::uint8_t>(table->data, at + 5, "a symbol") & 0x10) != 0;
+    symbol.is_object = (load_number<std::uint8_t>(table->data, at + 4, "a symbol") & 0xf) == 1;
     symbol.section = load_number<std::uint16_t>(table->data, at + 6, "a symbol");
+    symbol.value = load_number<std::uint64_t>(table->data, at + 8, "a symbol");
+    symbol.size = load_number<std::uint64_t>(table->data, at + 16, "a symbol");
     symbols.push_back(symbol);
   }
 }
@@ -128,6 +133,47 @@ void ElfFile::read_relocations() {
       return std::tie(a.offset, a.type, a.symbol, a.addend) < std::tie(b.offset, b.type, b.symbol, b.addend);
     });
   }
+}
+
+// Through relocations to a function of another section, through .nv.callgraph (calls and functions whose
+// address is taken), and through both at once.
+void ElfFile::read_calls() {
+  const auto add = [&](std::uint32_t caller, const ElfSymbol& callee) {
+    if (!callee.is_function || callee.section >= sections.size()) return;
+    if (callee.section != caller && sections[callee.section].holds_code) calls_[caller].push_back(callee.section);
+  };
+  for (const auto& [section, list] : relocations) {
+    for (const ElfRelocation& relocation : list) add(section, symbols[relocation.symbol]);
+  }
+  if (const ElfSection* graph = find(".nv.callgraph")) {
+    // Rows (0, -1), (0, -2), ... open the parts; -1 holds calls, -4 functions whose address is taken.
+    std::uint32_t part = 0;
+    for (std::uint64_t at = 0; at + 8 <= graph->data.size(); at += 8) {
+      const auto caller = load_number<std::uint32_t>(graph->data, at, "the call graph");
+      const auto callee = load_number<std::uint32_t>(graph->data, at + 4, "the call graph");
+      if (caller == 0) part = callee;
+      if (caller == 0 || (part != 0xffffffff && part != 0xfffffffc)) continue;
+      if (caller >= symbols.size() || callee >= symbols.size()) malformed_cubin("the call graph names no symbol");
+      add(symbols[caller].section, symbols[callee]);
+    }
+  }
+  for (auto& [section, list] : calls_) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+}
+
+std::vector<std::uint32_t> ElfFile::reached_from(std::uint32_t section) const {
+  std::vector<std::uint32_t> reached = {section};
+  std::unordered_map<std::uint32_t, bool> seen = {{section, true}};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const auto callees = calls_.find(reached[i]);
+    if (callees == calls_.end()) continue;
+    for (const std::uint32_t callee : callees->second) {
+      if (seen.try_emplace(callee, true).second) reached.push_back(callee);
+    }
+  }
+  return reached;
 }
 
 }  // namespace regtune

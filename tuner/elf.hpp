@@ -1,6 +1,6 @@
 #pragma once
-// The container of a cubin: sections, symbols and relocations of a 64-bit CUDA ELF file, checked once and
-// viewed in place. Knows nothing of kernels (cubin.hpp does). Refuses what lies outside the file, sections
+// The container of a cubin: sections, symbols, relocations and calls of a 64-bit CUDA ELF file, checked once
+// and viewed in place. Knows nothing of kernels (cubin.hpp does). Refuses what lies outside the file, sections
 // that overlap, relocatable files and architectures before sm_75; the bytes must outlive the object.
 #include <cstdint>
 #include <cstring>
@@ -39,7 +39,10 @@ struct ElfSymbol {
   std::string_view name;
   bool is_function = false;
   bool is_kernel = false;  // STO_CUDA_ENTRY
+  bool is_object = false;  // a variable
   std::uint16_t section = 0;
+  std::uint64_t value = 0;  // its offset in the section
+  std::uint64_t size = 0;
 };
 
 struct ElfRelocation {
@@ -67,13 +70,19 @@ class ElfFile {
   std::uint32_t index_of(const ElfSection& section) const {
     return static_cast<std::uint32_t>(&section - sections.data());
   }
+  // That code section first, then all code sections that it can call. In a whole-program compile the functions
+  // a kernel calls are copied into the kernel's own section, after its code; linked code may have them in
+  // sections of their own.
+  std::vector<std::uint32_t> reached_from(std::uint32_t section) const;
 
  private:
   void read_sections(std::string_view bytes);
   void read_symbols();
   void read_relocations();
+  void read_calls();
 
   std::unordered_map<std::string_view, std::size_t> by_name_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> calls_;  // code sections, by the one that calls
 };
 
 }  // namespace regtune

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <deque>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -16,11 +17,11 @@ namespace regtune {
 namespace {
 
 // The first launch of a code is cold, so only a wide gap counts there.
-constexpr double kHopeless = 1.5;  // after one sample
-constexpr double kFarTooSlow = 4;  // after one launch, with no sample at all
-constexpr double kShortMs = 1;     // below this a single launch says too little
-constexpr int kFewestRounds = 8;   // the first count whose range covers the median with 99 %
-constexpr int kMostRounds = 60;
+constexpr double kHopeless = 1.5;         // after one sample
+constexpr double kFarTooSlow = 4;         // after one launch, with no sample at all
+constexpr double kShortMs = 1;            // below this a single launch says too little
+constexpr std::size_t kFewestRounds = 8;  // the first count whose range covers the median with 99 %
+constexpr std::size_t kMostRounds = 60;
 // The confirmation is looked at after these counts of rounds only. A look after every round would find a false
 // win sooner or later; each of these few carries its share of the error.
 constexpr std::array kLooks = {15, 25, 45, 80, 140, 220, 301};
@@ -33,7 +34,7 @@ constexpr double kRaceShare = 0.7;
 // How much slower than the best a code's interval must be to leave after so few rounds that the interval,
 // the range of the samples, covers the median with less than the stated confidence. One round alone drops
 // nothing: one sample in a hundred is an outlier, and the best code's may be the first.
-double guard(int rounds) {
+double guard(std::size_t rounds) {
   if (rounds >= kFewestRounds) return 0;
   if (rounds >= 5) return 0.03;
   if (rounds >= 3) return 0.10;
@@ -46,37 +47,58 @@ struct Runner {
   std::vector<Sample> confirmation;
   bool running = true;  // may still be the fastest
   bool finalist = false;
+  bool failed = false;  // refused, faulted, hung or wrong
+  bool led = false;     // others left because of its times
   double first_ms = 0;  // its first launch, or the one after where that was slow
   Interval ratio;       // time over the reference's, from the race
 };
 
 class Race {
  public:
-  Race(Bench& bench, int reference_id, MeasureSettings settings, RaceObserver& observer)
-      : bench_(bench), reference_id_(reference_id), settings_(settings), observer_(observer), random_(settings.seed) {}
+  Race(Bench& bench, EntrantSource& source, MeasureSettings settings, RaceObserver& observer)
+      : bench_(bench), source_(source), settings_(settings), observer_(observer), random_(settings.seed) {}
 
-  RaceResult run(const std::vector<Entrant>& entrants) {
-    for (const Entrant& entrant : entrants) runners_.push_back({entrant, {}, {}, true, false, 0, {}});
-    const ReferenceRun reference_run = bench_.set_reference(reference().entrant.candidate);
+  RaceResult run(const Entrant& reference_entrant) {
+    reference_id_ = reference_entrant.candidate.id;
+    runners_.emplace_back().entrant = reference_entrant;
+    const ReferenceRun reference_run = bench_.set_reference(reference_entrant.candidate);
     settings_.launches_per_sample = reference_run.launches_per_sample;
     settings_.restored = reference_run.restored;
     reference().first_ms = reference_run.ms;
     best_first_ms_ = reference_run.ms;
     check_each_once();
-    drop_hopeless();
-    keep_affordable();
-    run_rounds();
-    choose_finalists();
-    confirm();
+    bool asked_for_more = false;
+    do {
+      readmit();
+      narrow_down();
+      if (leader_failed_) continue;
+      if (!asked_for_more && source_.has_more(racing_ids())) {
+        check_each_once();
+        narrow_down();
+      }
+      asked_for_more = true;
+      if (leader_failed_) continue;
+      choose_finalists();
+      confirm();
+    } while (leader_failed_);
     return result();
   }
 
  private:
-  Runner& reference() {
-    const auto found = std::find_if(runners_.begin(), runners_.end(),
-                                    [this](const Runner& r) { return r.entrant.candidate.id == reference_id_; });
-    assert(found != runners_.end());
-    return *found;
+  // The first to enter.
+  Runner& reference() { return runners_.front(); }
+
+  void narrow_down() {
+    drop_hopeless();
+    keep_affordable();
+    run_rounds();
+  }
+
+  std::vector<int> racing_ids() {
+    std::vector<int> ids;
+    for (const Runner& runner : runners_)
+      if (runner.running) ids.push_back(runner.entrant.candidate.id);
+    return ids;
   }
 
   bool is_reference(const Runner& runner) const { return runner.entrant.candidate.id == reference_id_; }
@@ -113,6 +135,8 @@ class Race {
       throw Error(ErrorKind::gpu_failed,
                   "the author's own code ran before and failed now; is another program using the GPU's memory? "
                   "Run it under compute-sanitizer to see whether it reads or writes out of bounds");
+    runner.failed = true;
+    leader_failed_ = leader_failed_ || runner.led;
     leave(runner, std::move(outcome));
     return {};
   }
@@ -125,31 +149,50 @@ class Race {
 
   double budget_left_ms(double share) const { return share * settings_.budget_s * 1000 - spent_ms_; }
 
-  // From the last entrant to the first: bounds and high caps are seldom slow, and the sooner a fast code is
-  // known, the more of the slow ones cost a single launch.
   void check_each_once() {
-    int done = 0;
-    for (auto runner = runners_.rbegin(); runner != runners_.rend(); ++runner) {
-      observer_.on_progress(RacePhase::check, ++done, running());
-      if (is_reference(*runner)) continue;
+    while (std::optional<Entrant> entrant = source_.next()) {
+      Runner& runner = runners_.emplace_back();
+      runner.entrant = std::move(*entrant);
+      observer_.on_progress(RacePhase::check, static_cast<int>(runners_.size()), running());
       if (budget_left_ms(kCheckShare) <= 0) {
-        leave(*runner, Abandoned{fmt::format("never launched: half of the budget of {:g} s of GPU time went by before "
-                                             "its turn; see --budget",
-                                             settings_.budget_s),
-                                 {}});
+        leave(runner, Abandoned{fmt::format("never launched: half of the budget of {:g} s of GPU time went by before "
+                                            "its turn; see --budget",
+                                            settings_.budget_s),
+                                {}});
         continue;
       }
-      std::optional<double> ms = check(*runner);
+      std::optional<double> ms = check(runner);
       if (!ms) continue;
       const bool far_too_slow = *ms > kShortMs && *ms > kFarTooSlow * best_first_ms_;
-      if (!far_too_slow && *ms > kHopeless * best_first_ms_) ms = sample(*runner);
+      if (!far_too_slow && *ms > kHopeless * best_first_ms_) ms = sample(runner);
       if (!ms) continue;
-      runner->first_ms = *ms;
+      runner.first_ms = *ms;
       best_first_ms_ = std::min(best_first_ms_, *ms);
+    }
+    // A later budget may have given a code that was here before.
+    for (Runner& runner : runners_) runner.entrant.in_source = source_.in_source(runner.entrant.candidate.id);
+  }
+
+  // A code that failed after it led has sent others away by times that count for nothing. They come back with what
+  // they have, and what was confirmed in its company is forgotten.
+  void readmit() {
+    leader_failed_ = false;
+    for (Runner& runner : runners_) {
+      runner.running = is_reference(runner) || (!runner.failed && runner.first_ms > 0);
+      runner.finalist = false;
+      runner.led = false;
+      runner.confirmation.clear();
+      std::erase_if(runner.race, [](const Sample& sample) { return sample.round == 0; });
+      if (runner.running) outcomes_.erase(runner.entrant.candidate.id);
     }
   }
 
   void drop_hopeless() {
+    Runner* fastest = &reference();
+    for (Runner* runner : running_others())
+      if (runner->first_ms < fastest->first_ms) fastest = runner;
+    fastest->led = true;
+    best_first_ms_ = fastest->first_ms;
     for (Runner& runner : runners_) {
       if (!runner.running || is_reference(runner) || runner.first_ms <= kHopeless * best_first_ms_) continue;
       runner.race.push_back({0, runner.first_ms});
@@ -165,7 +208,8 @@ class Race {
     std::vector<Runner*> by_time = running_others();
     std::sort(by_time.begin(), by_time.end(),
               [](const Runner* a, const Runner* b) { return a->first_ms < b->first_ms; });
-    const double ms_per_round = budget_left_ms(kRaceShare) / kFewestRounds / settings_.launches_per_sample;
+    const double ms_per_round =
+        budget_left_ms(kRaceShare) / static_cast<double>(kFewestRounds) / settings_.launches_per_sample;
     double together = reference().first_ms;
     std::size_t kept = 0;
     for (Runner* runner : by_time) {
@@ -203,45 +247,49 @@ class Race {
   }
 
   void run_rounds() {
-    for (int round = 1; round <= kMostRounds && budget_left_ms(kRaceShare) > 0; ++round) {
-      std::vector<Runner*> taking_part;
-      for (Runner& runner : runners_)
-        if (runner.running) taking_part.push_back(&runner);
-      observer_.on_progress(RacePhase::race, round, static_cast<int>(taking_part.size()));
-      take_round(RacePhase::race, round, taking_part);
+    for (std::size_t rounds = 1; rounds <= kMostRounds && budget_left_ms(kRaceShare) > 0; ++rounds) {
+      std::vector<Runner*> taking_part = running_others();
+      taking_part.push_back(&reference());
+      observer_.on_progress(RacePhase::race, ++race_round_, static_cast<int>(taking_part.size()));
+      take_round(RacePhase::race, race_round_, taking_part);
+      if (leader_failed_) return;
       for (Runner& runner : runners_)
         if (runner.running)
           runner.ratio = median_interval(paired_ratios(runner.race, reference().race), settings_.confidence);
-      drop_beaten(round);
-      if (round >= kFewestRounds && settled()) return;
+      drop_beaten();
+      if (rounds >= kFewestRounds && settled()) return;
     }
   }
 
-  const Runner* fastest(bool in_source_only) const {
-    const Runner* best = nullptr;
-    for (const Runner& runner : runners_)
+  Runner* fastest(bool in_source_only) {
+    Runner* best = nullptr;
+    for (Runner& runner : runners_)
       if (runner.running && (!in_source_only || runner.entrant.in_source))
         if (!best || runner.ratio.median < best->ratio.median) best = &runner;
     return best;
   }
 
   // A code leaves when it can be neither the best of all nor the best that can be written into the source.
-  void drop_beaten(int round) {
-    const Runner* best = fastest(false);
-    const Runner* best_in_source = fastest(true);
-    const auto beaten_by = [&](const Runner& runner, const Runner* winner) {
-      return winner && runner.ratio.low > winner->ratio.high * (1 + guard(round));
+  void drop_beaten() {
+    Runner* best = fastest(false);
+    Runner* best_in_source = fastest(true);
+    best->led = true;
+    if (best_in_source) best_in_source->led = true;
+    const auto beaten_by = [](const Runner& runner, const Runner* winner) {
+      return winner &&
+             runner.ratio.low > winner->ratio.high * (1 + guard(std::min(runner.race.size(), winner->race.size())));
     };
     for (Runner& runner : runners_) {
       if (!runner.running || is_reference(runner) || &runner == best || &runner == best_in_source) continue;
       if (!beaten_by(runner, best)) continue;
       if (runner.entrant.in_source && !beaten_by(runner, best_in_source)) continue;
-      leave(runner, Abandoned{fmt::format("slower than the fastest after {} rounds", round), measurement(runner)});
+      leave(runner,
+            Abandoned{fmt::format("slower than the fastest after {} rounds", runner.race.size()), measurement(runner)});
     }
   }
 
   // Those left are as few as the finalists may be, or equal within the margin.
-  bool settled() const {
+  bool settled() {
     if (running() <= static_cast<int>(kFinalists) + 1) return true;
     const Runner* best = fastest(false);
     return std::all_of(runners_.begin(), runners_.end(), [&](const Runner& runner) {
@@ -277,32 +325,36 @@ class Race {
   // Fresh rounds: the samples that chose the finalists flatter them, since the luckiest is chosen. The whole
   // budget may go by; a verdict from fewer rounds than the first look needs is for decide.hpp to refuse.
   void confirm() {
-    int round = 0;
+    int rounds = 0;
     for (const int look : kLooks) {
-      while (round < look) {
+      for (; rounds < look; ++rounds) {
         if (budget_left_ms(1) <= 0) return;
         std::vector<Runner*> taking_part;
         for (Runner& runner : runners_)
           if (runner.finalist && runner.running) taking_part.push_back(&runner);
-        observer_.on_progress(RacePhase::confirmation, ++round, static_cast<int>(taking_part.size()));
-        take_round(RacePhase::confirmation, round, taking_part);
+        observer_.on_progress(RacePhase::confirmation, ++confirmation_round_, static_cast<int>(taking_part.size()));
+        take_round(RacePhase::confirmation, confirmation_round_, taking_part);
+        if (leader_failed_) return;
       }
       if (precise_enough()) return;
     }
   }
 
-  // No finalist's interval holds 1 + margin any more, so each is known to gain or not to gain; and the best
-  // one's is narrow against the margin.
+  // Each finalist is known to gain or not to gain; the best one's interval is narrow against the margin, and no other's
+  // reaches above it by the margin.
   bool precise_enough() {
     const double threshold = 1 + settings_.margin;
     Interval best;
+    double highest = 0;
     for (const Runner& runner : runners_) {
       if (!runner.finalist || !runner.running || is_reference(runner)) continue;
       const Interval speedup = measurement(runner).speedup;
       if (speedup.low <= threshold && speedup.high > threshold) return false;
       if (speedup.median > best.median) best = speedup;
+      highest = std::max(highest, speedup.high);
     }
-    return best.high - best.low <= settings_.margin;
+    if (highest <= threshold) return true;
+    return best.high - best.low <= settings_.margin && highest <= best.median * threshold;
   }
 
   Measurement measurement(const Runner& runner) {
@@ -335,21 +387,58 @@ class Race {
   }
 
   Bench& bench_;
-  int reference_id_;
+  EntrantSource& source_;
+  int reference_id_ = 0;
   MeasureSettings settings_;
   RaceObserver& observer_;
   std::mt19937_64 random_;
-  std::vector<Runner> runners_;
+  std::deque<Runner> runners_;  // which keeps its places while it grows
   std::map<int, Outcome> outcomes_;
   double best_first_ms_ = 0;
   double spent_ms_ = 0;
+  bool leader_failed_ = false;
+  int race_round_ = 0;
+  int confirmation_round_ = 0;
+};
+
+// All entrants but the reference, from the last to the first: bounds and high caps are seldom slow, and the sooner
+// a fast code is known, the more of the slow ones cost a single launch.
+class Given final : public EntrantSource {
+ public:
+  Given(const std::vector<Entrant>& entrants, int reference_id) {
+    for (const Entrant& entrant : entrants) {
+      in_source_[entrant.candidate.id] = entrant.in_source;
+      if (entrant.candidate.id != reference_id) left_.push_back(entrant);
+    }
+  }
+  std::optional<Entrant> next() override {
+    if (left_.empty()) return {};
+    Entrant entrant = std::move(left_.back());
+    left_.pop_back();
+    return entrant;
+  }
+  bool has_more(const std::vector<int>&) override { return false; }
+  bool in_source(int id) const override { return in_source_.at(id); }
+
+ private:
+  std::map<int, bool> in_source_;
+  std::vector<Entrant> left_;
 };
 
 }  // namespace
 
+RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings,
+                RaceObserver& observer) {
+  return Race(bench, source, settings, observer).run(reference);
+}
+
 RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,
                 RaceObserver& observer) {
-  return Race(bench, reference_id, settings, observer).run(entrants);
+  const auto reference = std::find_if(entrants.begin(), entrants.end(),
+                                      [&](const Entrant& e) { return e.candidate.id == reference_id; });
+  assert(reference != entrants.end());
+  Given source(entrants, reference_id);
+  return race(bench, *reference, source, settings, observer);
 }
 
 }  // namespace regtune

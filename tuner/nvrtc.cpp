@@ -33,6 +33,8 @@ struct Nvrtc::Library {
   decltype(nvrtcGetProgramLog)* log = nullptr;
   decltype(nvrtcAddNameExpression)* add_name_expression = nullptr;
   decltype(nvrtcGetLoweredName)* lowered_name = nullptr;
+  decltype(nvrtcGetLTOIRSize)* lto_ir_size = nullptr;  // optional
+  decltype(nvrtcGetLTOIR)* lto_ir = nullptr;           // optional
 
   template <typename Function>
   bool bind(Function*& function, const char* name) {
@@ -55,6 +57,7 @@ struct Nvrtc::Library {
     if (!bind(log, "nvrtcGetProgramLog")) return "nvrtcGetProgramLog";
     if (!bind(add_name_expression, "nvrtcAddNameExpression")) return "nvrtcAddNameExpression";
     if (!bind(lowered_name, "nvrtcGetLoweredName")) return "nvrtcGetLoweredName";
+    if (!bind(lto_ir_size, "nvrtcGetLTOIRSize") || !bind(lto_ir, "nvrtcGetLTOIR")) lto_ir_size = nullptr;
     return nullptr;
   }
 };
@@ -136,6 +139,18 @@ std::string Nvrtc::library_path() const {
   return library_->file.path().string();
 }
 
+int Nvrtc::major() const {
+  return library_->major;
+}
+
+int Nvrtc::minor() const {
+  return library_->minor;
+}
+
+bool Nvrtc::gives_lto_ir() const {
+  return library_->lto_ir_size != nullptr;
+}
+
 bool Nvrtc::has_own_cache() const {
   return library_->major > 12 || (library_->major == 12 && library_->minor >= 9);
 }
@@ -186,9 +201,15 @@ NvrtcReply Nvrtc::compile(const NvrtcRequest& request) const {
     if (reply.log.empty()) reply.log = fmt::format("{}: {}", request.file_name, library_->error_string(result));
     return reply;
   }
-  reply.cubin = output_of(program.get(), library_->cubin_size, library_->cubin);
-  if (reply.cubin.empty()) {
-    add_line(reply.log, "no machine code was made: give a real architecture (--gpu-architecture=sm_90)");
+  if (request.output == NvrtcOutput::lto_ir) {
+    if (gives_lto_ir()) reply.lto_ir = output_of(program.get(), library_->lto_ir_size, library_->lto_ir);
+  } else {
+    reply.cubin = output_of(program.get(), library_->cubin_size, library_->cubin);
+  }
+  if (reply.cubin.empty() && reply.lto_ir.empty()) {
+    add_line(reply.log, request.output == NvrtcOutput::lto_ir
+                            ? "no LTO-IR was made: give -dlto among the options"
+                            : "no machine code was made: give a real architecture (--gpu-architecture=sm_90)");
     return reply;
   }
   for (const auto& expression : request.name_expressions) {

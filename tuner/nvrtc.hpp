@@ -8,16 +8,25 @@
 
 namespace regtune {
 
+enum class NvrtcOutput {
+  cubin,
+  // For nvJitLink (nvjitlink.hpp). The options must hold -dlto; the architecture stays the real one: sm_90a
+  // gives LTO-IR that links as sm_90a.
+  lto_ir,
+};
+
 struct NvrtcRequest {
   std::string source;
   std::string file_name;                      // used in messages
   std::vector<std::string> options;           // as NVRTC takes them
   std::vector<std::string> name_expressions;  // "sgemm<128, float>"
+  NvrtcOutput output = NvrtcOutput::cubin;
 };
 
 struct NvrtcReply {
   bool compiled = false;
-  std::string cubin;                       // machine code; empty when not compiled
+  std::string cubin;                       // machine code; empty when not compiled, or not asked for
+  std::string lto_ir;                      // likewise
   std::string log;                         // the compiler's messages, with ptxas's report
   std::vector<std::string> lowered_names;  // mangled, one per name expression
 };
@@ -31,7 +40,9 @@ class Nvrtc {
   Nvrtc& operator=(Nvrtc&&) noexcept;
   ~Nvrtc();
 
-  std::string version() const;       // "13.0.88" where the file's name tells the build, else "13.0"
+  std::string version() const;  // "13.0.88" where the file's name tells the build, else "13.0"
+  int major() const;
+  int minor() const;
   std::string library_path() const;  // the file that was opened
   // True from 12.9 on: NVRTC then keeps a cache of its own, and a hit leaves the log without ptxas's report.
   // Such a version must be given --no-cache; an older one refuses it as an unknown option.
@@ -39,6 +50,8 @@ class Nvrtc {
   // Asks the compiler itself, with an empty program: 12.6, say, refuses --frandom-seed as unknown.
   bool accepts_option(const std::string& option) const;
   std::vector<int> supported_architectures() const;  // {75, 80, ...}
+  // NVRTC has an entry for LTO-IR since CUDA 12.0; false where the opened file lacks it.
+  bool gives_lto_ir() const;
   // A source that does not compile, an option or an architecture that NVRTC refuses, and options that give
   // no machine code (compute_90 instead of sm_90) are a reply with `compiled` false and the reason in `log`.
   NvrtcReply compile(const NvrtcRequest& request) const;

@@ -12,6 +12,8 @@ template <class... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
 };
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
 
 // {24, 25, 26, 30} -> "24..26, 30" as separate pieces.
 std::vector<std::string> ranges(std::vector<int> values) {
@@ -31,16 +33,16 @@ std::vector<std::string> ranges(std::vector<int> values) {
 
 std::string spell(const RegisterPolicy& policy) {
   return std::visit(
-      Overloaded{
-          [](const AuthorsOwn&) -> std::string { return "author's code"; },
-          [](const CompilerDefault&) -> std::string { return "no bound, no cap"; },
-          [](const RegisterCap& cap) { return fmt::format("--maxrregcount={}", cap.registers_per_thread); },
-          [](const LaunchBounds& bounds) {
-            return bounds.min_blocks_per_sm == 0 ? fmt::format("__launch_bounds__({})", bounds.max_threads_per_block)
-                                                 : fmt::format("__launch_bounds__({}, {})",
-                                                               bounds.max_threads_per_block, bounds.min_blocks_per_sm);
-          },
-          [](const MaxRegisters& most) { return fmt::format("__maxnreg__({})", most.registers_per_thread); }},
+      Overloaded{[](const AuthorsOwn&) -> std::string { return "author's code"; },
+                 [](const CompilerDefault&) -> std::string { return "no bound, no cap"; },
+                 [](const RegisterCap& cap) { return fmt::format("--maxrregcount={}", cap.registers_per_thread); },
+                 [](const LaunchBounds& bounds) {
+                   return bounds.min_blocks_per_sm == 0
+                              ? fmt::format("__launch_bounds__({})", bounds.max_threads_per_block)
+                              : fmt::format("__launch_bounds__({}, {})", bounds.max_threads_per_block,
+                                            bounds.min_blocks_per_sm);
+                 },
+                 [](const MaxRegisters& most) { return fmt::format("__maxnreg__({})", most.registers_per_thread); }},
       policy);
 }
 
@@ -55,7 +57,8 @@ std::string spell(const std::vector<RegisterPolicy>& policies) {
       blocks_of_threads[bounds->max_threads_per_block].push_back(bounds->min_blocks_per_sm);
     } else if (const auto* maxnreg = std::get_if<MaxRegisters>(&policy)) {
       most.push_back(maxnreg->registers_per_thread);
-    } else if (const std::string piece = spell(policy); std::find(pieces.begin(), pieces.end(), piece) == pieces.end()) {
+    } else if (const std::string piece = spell(policy);
+               std::find(pieces.begin(), pieces.end(), piece) == pieces.end()) {
       pieces.push_back(piece);
     }
   }
@@ -70,6 +73,10 @@ std::string spell(const std::vector<RegisterPolicy>& policies) {
 bool travels_with_source(const RegisterPolicy& policy) {
   return std::holds_alternative<LaunchBounds>(policy) || std::holds_alternative<MaxRegisters>(policy) ||
          std::holds_alternative<CompilerDefault>(policy) || std::holds_alternative<AuthorsOwn>(policy);
+}
+
+bool travels_with_source(const Variant& variant) {
+  return travels_with_source(variant.policy) && !variant.choice.renamed && variant.choice.register_usage_level < 0;
 }
 
 int complexity(const RegisterPolicy& policy) {

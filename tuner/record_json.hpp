@@ -16,7 +16,10 @@ void to_json(nlohmann::json& json, const LaunchShape& value);
 void from_json(const nlohmann::json& json, LaunchShape& value);
 nlohmann::json policy_json(const RegisterPolicy& policy);
 RegisterPolicy policy_from_json(const nlohmann::json& json);
+nlohmann::json choice_json(const SourceChoice& choice);
+SourceChoice choice_from_json(const nlohmann::json& json);
 
+// What holds its default is left out, or null: the author's choice, a verdict without a renamed best, no route.
 nlohmann::json record_json(const TuningRecord& record);
 // Throws Error(bad_description) that names the key which is missing or of the wrong type; `file` is what
 // the message calls the document.

@@ -48,9 +48,8 @@ std::vector<Row> rows_of(const TuningRecord& record) {
 }
 
 bool several_blocks(const TuningRecord& record) {
-  return std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& trial) {
-    return !(trial.variant.block == record.trials.front().variant.block);
-  });
+  return std::any_of(record.trials.begin(), record.trials.end(),
+                     [&](const Trial& trial) { return !(trial.variant.block == record.trials.front().variant.block); });
 }
 
 std::string spell_block(Dim3 block) {
@@ -74,7 +73,9 @@ std::string spell_outcome(const Trial& trial) {
   return "-";
 }
 
-std::string spell_speedup(double speedup) { return fmt::format("{:.2f}x", speedup); }
+std::string spell_speedup(double speedup) {
+  return fmt::format("{:.2f}x", speedup);
+}
 
 bool row_holds(const Row& row, int variant_id) {
   return std::any_of(row.variants.begin(), row.variants.end(),
@@ -163,12 +164,16 @@ void append_diagnosis(std::string& text, const TuningRecord& record) {
   const StaticFacts& facts = *author.facts;
   const int spilled = facts.spill_store_bytes + facts.spill_load_bytes;
   if (facts.stack_frame_bytes > 0 && spilled == 0)
-    text += fmt::format("the author's code has a stack frame of {} bytes and spills nothing: an array there is indexed "
-                        "at run time or has its address taken, and no register budget can cure that; make the "
-                        "index a compile-time constant\n", facts.stack_frame_bytes);
+    text += fmt::format(
+        "the author's code has a stack frame of {} bytes and spills nothing: an array there is indexed "
+        "at run time or has its address taken, and no register budget can cure that; make the "
+        "index a compile-time constant\n",
+        facts.stack_frame_bytes);
   if (spilled > 0)
-    text += fmt::format("the author's code spills: {} bytes stored and {} loaded per thread; a larger budget can cure "
-                        "that\n", facts.spill_store_bytes, facts.spill_load_bytes);
+    text += fmt::format(
+        "the author's code spills: {} bytes stored and {} loaded per thread; a larger budget can cure "
+        "that\n",
+        facts.spill_store_bytes, facts.spill_load_bytes);
   if (!facts.budget.note.empty()) text += fmt::format("the author's budget: {}\n", facts.budget.note);
 }
 
@@ -186,7 +191,8 @@ std::string gains_text(const TuningRecord& record) {
       return fmt::format("no significant gain over {}: {}. Leave it as it is.\n", reference, v.reason);
     case Verdict::Kind::inconclusive:
       return fmt::format("inconclusive: {}. Until then, leave it as it is.\n", v.reason);
-    case Verdict::Kind::improved: break;
+    case Verdict::Kind::improved:
+      break;
   }
   const bool travels = travels_with_source(record.trials.at(static_cast<std::size_t>(v.best_id)).variant.policy);
   if (v.best_id == v.reference_id)  // the stand-in of an author's code that cannot be launched
@@ -228,8 +234,8 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   text += fmt::format("   block {}   grid {}\n", spell_block(shape.block), spell_block(shape.grid));
   std::size_t failed = 0;
   for (const Trial& trial : record.trials) failed += std::holds_alternative<CompileFailed>(trial.outcome);
-  text += fmt::format("compiled {} variants -> {} distinct codes\n", record.trials.size() - failed,
-                      rows_of(record).size());
+  text +=
+      fmt::format("compiled {} variants -> {} distinct codes\n", record.trials.size() - failed, rows_of(record).size());
   append_table(text, record, style);
   text += "\n";
   append_failures(text, record);

@@ -4,17 +4,14 @@
 
 namespace regtune {
 
-RunLog::RunLog(const TuningRecord& record, const std::filesystem::path& cache, Progress& progress)
-    : record_(record), progress_(progress) {
+RunLog::RunLog(const TuningRecord& record, Store& store, Progress& progress) : record_(record), progress_(progress) {
   if (!record.gpu) return;
-  store_ = Store::open(cache);
-  run_ = store_->begin(record);
+  store_ = &store;
+  run_ = store.begin(record);
 }
 
-void RunLog::on_compiled(const PolicyCode& code, std::size_t done, std::size_t of) {
-  progress_.update(fmt::format("compiled {} of {} register budgets", done, of));
-  if (!store_) return;
-  store_->add_compile_result(run_, code.policy, {code.facts, code.failure, code.log.substr(0, 4096), code.cubin});
+void RunLog::on_compiled(std::size_t done, std::size_t of) {
+  progress_.update(fmt::format("compiled {} of {}", done, of));
 }
 
 void RunLog::on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) {
@@ -33,8 +30,12 @@ void RunLog::on_outcome(int id, const Outcome& outcome) {
 
 void RunLog::on_progress(RacePhase phase, int done, int left_in_race) {
   switch (phase) {
-    case RacePhase::check: progress_.update(fmt::format("checking code {}, {} in the race", done, left_in_race)); break;
-    case RacePhase::race: progress_.update(fmt::format("racing, round {}, {} left", done, left_in_race)); break;
+    case RacePhase::check:
+      progress_.update(fmt::format("checking code {}, {} in the race", done, left_in_race));
+      break;
+    case RacePhase::race:
+      progress_.update(fmt::format("racing, round {}, {} left", done, left_in_race));
+      break;
     case RacePhase::confirmation:
       progress_.update(fmt::format("confirming {} finalists, round {}", left_in_race, done));
       break;

@@ -98,6 +98,42 @@ Channel::Received Channel::receive(Deadline deadline) {
   return {State::message, std::move(message)};
 }
 
+bool Channel::send_descriptor(int descriptor) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  return sendmsg(descriptor_, &message, MSG_NOSIGNAL) == 1;
+}
+
+int Channel::receive_descriptor(Deadline deadline) {
+  pollfd waiting{descriptor_, POLLIN, 0};
+  if (poll(&waiting, 1, milliseconds_left(deadline)) <= 0) return -1;
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  if (recvmsg(descriptor_, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return -1;
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  return descriptor;
+}
+
 Worker::Worker(const std::function<void(Channel&)>& body) : channel_(-1) {
   auto [ours, theirs] = channel_pair();
   const pid_t parent = getpid();
@@ -140,7 +176,8 @@ std::string Worker::end() {
   pid_t reaped = 0;
   for (int i = 0; i < 20 && (reaped = waitpid(pid_, &status, WNOHANG)) == 0; ++i) {
     pollfd waiting{channel_.descriptor(), 0, 0};
-    if (poll(&waiting, 1, 0) == 0) break;  // the channel is open: it still runs
+    // An open channel: it still runs. A released one tells nothing.
+    if (channel_.descriptor() >= 0 && poll(&waiting, 1, 0) == 0) break;
     usleep(1000);
   }
   if (reaped == 0) {

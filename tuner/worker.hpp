@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace regtune {
 
@@ -26,7 +27,7 @@ class Channel {
     Message message;
   };
 
-  explicit Channel(int descriptor) : descriptor_(descriptor) {}
+  explicit Channel(int descriptor = -1) : descriptor_(descriptor) {}
   Channel(Channel&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   Channel& operator=(Channel&& other) noexcept;
   ~Channel();
@@ -35,6 +36,9 @@ class Channel {
   bool send(const Message& message);
   // A message is only ever received whole; a peer that sends anything else counts as closed.
   Received receive(Deadline deadline = {});
+  // An open file descriptor goes to the other process, which then owns a copy of it.
+  bool send_descriptor(int descriptor);
+  int receive_descriptor(Deadline deadline);  // -1 when none came
   int descriptor() const { return descriptor_; }
 
  private:
@@ -54,6 +58,8 @@ class Worker {
   ~Worker();  // kills and reaps
 
   Channel& channel() { return channel_; }
+  // The child's channel is somebody else's from here on; the child stays ours to end.
+  Channel release_channel() { return std::exchange(channel_, Channel(-1)); }
   pid_t pid() const { return pid_; }
   // Kills the child if it still runs, reaps it, and says how it ended: "was killed by signal 11
   // (Segmentation fault)", "exited with code 3".
