@@ -33,7 +33,7 @@ fi
 
 step "tests: ctest in build/dev, its output in build/tests.log"
 code=0
-ctest --preset dev >build/tests.log 2>&1 || code=$?
+ctest --preset dev --parallel "$(nproc)" >build/tests.log 2>&1 || code=$?
 grep -q 'tests passed' build/tests.log || {
   tail -n 40 build/tests.log >&2
   fail "ctest ran no tests. All that it said is in build/tests.log"

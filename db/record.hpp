@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -27,10 +28,16 @@ struct SourceChoice {
 
 // One way to compile and launch the kernel. Id 0 is the author's own code: the baseline.
 struct Variant {
+  // Not an aggregate: inside Trial{{id, policy, block}, ...}, GCC 12 destroys the members of a nested aggregate
+  // twice when a later initialiser throws.
+  Variant() = default;
+  Variant(int id_, RegisterPolicy policy_, Dim3 block_, SourceChoice choice_ = {})
+      : id(id_), policy(policy_), block(block_), choice(std::move(choice_)) {}
+
   int id = 0;
   RegisterPolicy policy;
   Dim3 block;
-  SourceChoice choice = {};
+  SourceChoice choice;
 };
 
 struct LaunchShape {

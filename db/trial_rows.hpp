@@ -30,8 +30,8 @@ struct CompileResult {
   std::optional<StaticFacts> facts;  // occupancy is not kept: it belongs to a block, not to a compilation
   std::string failure;               // the compiler's message
   std::string log_excerpt;
-  std::string cubin;  // empty: not kept
-  std::string entry;  // mangled name of the kernel in the cubin; empty: that of the key
+  std::string cubin;       // empty: not kept
+  std::string entry = {};  // mangled name of the kernel in the cubin; empty: that of the key
 };
 
 struct KeptResult {

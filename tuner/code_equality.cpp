@@ -55,6 +55,15 @@ struct Instruction {
     return ConstantOperand{bank, std::uint64_t{field(40, 14)} * 4, bits(40, 14), std::nullopt, false};
   }
 
+  // True where bits 16 to 23 are a register that it writes. Stores and barriers have something else there.
+  bool writes(unsigned target, bool uniform) const {
+    constexpr std::array no_destination = {0x387u, 0x386u, 0x986u, 0x388u, 0x988u, 0x385u, 0x985u, 0xb1du};
+    if (destination() != target) return false;
+    if (is_move()) return is_uniform_move() == uniform;
+    const bool is_control = opcode() >= 0x940 && opcode() <= 0x95f;
+    return !is_control && std::find(no_destination.begin(), no_destination.end(), opcode()) == no_destination.end();
+  }
+
   // MOV and UMOV of a 32-bit immediate, which stands in bits 32 to 63.
   bool is_move() const { return opcode() == 0x802 || opcode() == 0x882; }
   bool is_uniform_move() const { return opcode() == 0x882; }
@@ -79,29 +88,24 @@ Instruction instruction_at(std::string_view code, std::uint64_t at) {
 // together; no more than this many bytes of code are searched.
 constexpr std::uint64_t reach = 64 * 16;
 
-// True when the load takes its index from the register that the move writes.
-bool feeds(const Instruction& move, const std::optional<ConstantOperand>& load) {
-  return load && move.is_move() && load->index == move.destination() &&
-         load->index_is_uniform == move.is_uniform_move();
-}
-
-// The nearest move before `at` that the load at `at` takes its index from.
+// The move that the load at `at` has its index from: the last instruction before it that writes the register.
 std::optional<std::uint64_t> feeding_move(std::string_view code, std::uint64_t at) {
   const auto load = instruction_at(code, at).constant_operand();
   if (!load || !load->index) return std::nullopt;
   const std::uint64_t first = at - std::min(at, reach);
   for (std::uint64_t before = at; before > first; before -= 16) {
-    if (feeds(instruction_at(code, before - 16), load)) return before - 16;
+    const Instruction instruction = instruction_at(code, before - 16);
+    if (!instruction.writes(*load->index, load->index_is_uniform)) continue;
+    return instruction.is_move() ? std::optional(before - 16) : std::nullopt;
   }
   return std::nullopt;
 }
 
-// The first load after `at` that takes its index from the move at `at`.
+// The first load after `at` that has its index from the move at `at`.
 std::optional<std::uint64_t> fed_load(std::string_view code, std::uint64_t at) {
-  const Instruction move = instruction_at(code, at);
   const std::uint64_t end = std::min<std::uint64_t>(code.size() / 16 * 16, at + reach);
   for (std::uint64_t next = at + 16; next < end; next += 16) {
-    if (feeds(move, instruction_at(code, next).constant_operand())) return next;
+    if (feeding_move(code, next) == at) return next;
   }
   return std::nullopt;
 }

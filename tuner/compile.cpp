@@ -280,7 +280,7 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
       if (descriptors[i].revents != 0) return collect(*busy[i]);
     for (Slot* slot : busy)
       if (Clock::now() >= slot->started + limit)
-        return lost(*slot, fmt::format("compiling took longer than {:.0f} s and was stopped", limit_s_));
+        return lost(*slot, fmt::format("compiling took longer than {:g} s and was stopped", limit_s_));
     if (deadline && Clock::now() >= *deadline) return {};
   }
   return {};
@@ -337,7 +337,7 @@ CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
     }
     slots_.erase(slots_.begin() + (&slot - slots_.data()));
   }
-  code.failure = how.empty() ? fmt::format("the compiler's process was {}", ended) : how;
+  code.failure = how.empty() ? fmt::format("the compiler's process {}", ended) : how;
   return code;
 }
 

@@ -64,7 +64,9 @@ NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& ar
   return request;
 }
 
-Device::Device(int ordinal) : ordinal_(ordinal) { start(); }
+Device::Device(int ordinal) : ordinal_(ordinal) {
+  start();
+}
 
 void Device::start() {
   worker_ = std::make_unique<Worker>([ordinal = ordinal_](Channel& channel) { serve_device(channel, ordinal); });
@@ -103,8 +105,7 @@ Message Device::ask(const Message& request, double limit_ms) {
 
 void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms) {
   timeout_ms_ = timeout_ms;
-  if (!state())
-    throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
+  if (!state()) throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
   Message functions = Message::object();
   std::size_t next = 0;
   for (const ElementType type : element_types(plan))
@@ -153,7 +154,8 @@ ReferenceRun Device::run_reference() {
   const auto fail = [](const std::string& how) {
     throw Error(ErrorKind::gpu_failed,
                 fmt::format("the author's own code does not run with these arguments: {}. Are the buffers long enough "
-                            "for the grid, and the sizes right?", how));
+                            "for the grid, and the sizes right?",
+                            how));
   };
   if (const auto refused = load(*reference_)) {
     if (const auto* launchable = std::get_if<NotLaunchable>(&*refused)) fail(launchable->reason);
@@ -187,7 +189,11 @@ Shot Device::launch(const char* what, const Candidate& candidate) {
   return Faulted{reply.at("faulted").get<std::string>()};
 }
 
-Shot Device::check(const Candidate& candidate) { return launch("check", candidate); }
-Shot Device::sample(const Candidate& candidate) { return launch("sample", candidate); }
+Shot Device::check(const Candidate& candidate) {
+  return launch("check", candidate);
+}
+Shot Device::sample(const Candidate& candidate) {
+  return launch("sample", candidate);
+}
 
 }  // namespace regtune

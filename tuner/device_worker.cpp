@@ -177,7 +177,8 @@ class DeviceServer {
     std::string data = read_buffer_file(path);
     if (static_cast<std::int64_t>(data.size()) != buffer.bytes)
       throw Error(ErrorKind::bad_description, fmt::format("{}: holds {} bytes of data, and {} takes {}; did the file "
-                                                          "change?", path, data.size(), buffer.name, buffer.bytes));
+                                                          "change?",
+                                                          path, data.size(), buffer.name, buffer.bytes));
     return data;
   }
 
@@ -192,8 +193,10 @@ class DeviceServer {
     auto address = buffer.address;
     auto count = static_cast<unsigned long long>(buffer.count);
     // Buffers of one seed must not hold the same numbers.
-    unsigned long long seed = seed_ * 0x9e3779b97f4a7c15ull + static_cast<unsigned long long>(&buffer - buffers_.data());
-    expect(run_helper(buffer, "fill", {&address, &count, &kind, &a, &b, &seed}, buffer.count), "filling " + buffer.name);
+    unsigned long long seed =
+        seed_ * 0x9e3779b97f4a7c15ull + static_cast<unsigned long long>(&buffer - buffers_.data());
+    expect(run_helper(buffer, "fill", {&address, &count, &kind, &a, &b, &seed}, buffer.count),
+           "filling " + buffer.name);
   }
 
   Message load(const Message& request) {
@@ -263,13 +266,13 @@ class DeviceServer {
     std::string found;
     for (const Buffer& buffer : buffers_) {
       if (!buffer.output) continue;
-      const Difference difference = compare(buffer, bit_by_bit ? 0 : buffer.absolute_tolerance,
-                                            bit_by_bit ? 0 : buffer.relative_tolerance);
+      const Difference difference =
+          compare(buffer, bit_by_bit ? 0 : buffer.absolute_tolerance, bit_by_bit ? 0 : buffer.relative_tolerance);
       if (difference.differing == 0) continue;
       if (!found.empty()) found += "; ";
-      found += fmt::format("{}: {} of {} elements differ, the first at {}: {} instead of {}", buffer.name,
-                           difference.differing, buffer.count, difference.first, difference.value,
-                           difference.reference);
+      found +=
+          fmt::format("{}: {} of {} elements differ, the first at {}: {} instead of {}", buffer.name,
+                      difference.differing, buffer.count, difference.first, difference.value, difference.reference);
     }
     return found;
   }

@@ -16,14 +16,14 @@
 
 namespace regtune {
 
-#define REGTUNE_DRIVER_FUNCTIONS(apply)                                                                     \
-  apply(cuInit) apply(cuDriverGetVersion) apply(cuDeviceGetCount) apply(cuDeviceGet) apply(cuDeviceGetName) \
-  apply(cuDeviceGetAttribute) apply(cuDeviceTotalMem) apply(cuDeviceGetPCIBusId)                            \
-  apply(cuDevicePrimaryCtxRetain) apply(cuCtxSetCurrent) apply(cuCtxSynchronize) apply(cuMemGetInfo)        \
-  apply(cuMemAlloc) apply(cuMemcpyHtoD) apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async) \
-  apply(cuModuleLoadData) apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute)        \
-  apply(cuLaunchKernel) apply(cuEventCreate) apply(cuEventRecord) apply(cuEventSynchronize)                 \
-  apply(cuEventElapsedTime) apply(cuGetErrorName) apply(cuGetErrorString)
+#define REGTUNE_DRIVER_FUNCTIONS(apply)                                                                              \
+  apply(cuInit) apply(cuDriverGetVersion) apply(cuDeviceGetCount) apply(cuDeviceGet) apply(cuDeviceGetName)          \
+      apply(cuDeviceGetAttribute) apply(cuDeviceTotalMem) apply(cuDeviceGetPCIBusId) apply(cuDevicePrimaryCtxRetain) \
+          apply(cuCtxSetCurrent) apply(cuCtxSynchronize) apply(cuMemGetInfo) apply(cuMemAlloc) apply(cuMemcpyHtoD)   \
+              apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async) apply(cuModuleLoadData)            \
+                  apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute) apply(cuLaunchKernel)   \
+                      apply(cuEventCreate) apply(cuEventRecord) apply(cuEventSynchronize) apply(cuEventElapsedTime)  \
+                          apply(cuGetErrorName) apply(cuGetErrorString)
 
 struct Driver::Library {
   explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
@@ -67,7 +67,9 @@ struct Driver::Library {
   }
 };
 
-bool CudaStatus::out_of_memory() const { return code == CUDA_ERROR_OUT_OF_MEMORY; }
+bool CudaStatus::out_of_memory() const {
+  return code == CUDA_ERROR_OUT_OF_MEMORY;
+}
 
 bool CudaStatus::refused() const {
   return code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES || code == CUDA_ERROR_INVALID_VALUE ||
@@ -223,7 +225,9 @@ CudaStatus Driver::launch(const LoadedKernel& kernel, const LaunchShape& shape, 
       shape.block.z, static_cast<unsigned>(shape.dynamic_shared_bytes), nullptr, parameters.data(), nullptr));
 }
 
-CudaStatus Driver::synchronize() const { return library_->status(library_->cuCtxSynchronize_call()); }
+CudaStatus Driver::synchronize() const {
+  return library_->status(library_->cuCtxSynchronize_call());
+}
 
 CudaStatus Driver::start_timer() const {
   return library_->status(library_->cuEventRecord_call(library_->started, nullptr));

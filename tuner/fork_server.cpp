@@ -65,7 +65,7 @@ std::optional<Message> ForkServer::ask(const Message& request, double limit_ms, 
             ? fmt::format("took longer than {:.0f} s and was stopped", limit_ms / 1000)
             : "";
   const std::string ended = restart();
-  if (how.empty()) how = "was " + ended;
+  if (how.empty()) how = ended;
   return {};
 }
 

@@ -55,9 +55,9 @@ KernelSignature choose_kernel(const Cubin& cubin, std::string_view source_text, 
                             hint_for_templates(source_text).empty() ? "; is this the right file, and is the kernel "
                                                                       "switched off by an #if?"
                                                                     : ":" + hint_for_templates(source_text)));
-  throw Error(ErrorKind::no_kernel, fmt::format("{}: no kernel is called '{}'; there are:{}{}", file,
-                                                wanted.value_or(lowered_name), list_of(all),
-                                                hint_for_templates(source_text)));
+  throw Error(ErrorKind::no_kernel,
+              fmt::format("{}: no kernel is called '{}'; there are:{}{}", file, wanted.value_or(lowered_name),
+                          list_of(all), hint_for_templates(source_text)));
 }
 
 }  // namespace regtune

@@ -11,8 +11,8 @@ namespace {
 
 using namespace regtune;
 
-constexpr int kExitMiss = 1;      // a look-up found nothing
-constexpr int kExitNoGpu = 20;    // compiled and analysed, nothing timed
+constexpr int kExitMiss = 1;    // a look-up found nothing
+constexpr int kExitNoGpu = 20;  // compiled and analysed, nothing timed
 
 void print_document(const nlohmann::json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -17,7 +17,9 @@ double now_s() {
 
 Progress::Progress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() {
+  clear();
+}
 
 void Progress::clear() {
   if (line_open_) fmt::print(stderr, "\r\x1b[K");

@@ -51,7 +51,7 @@ struct CompileUnit {
   int author_cap = 0;                        // the author's own -maxrregcount; 0: none
   std::vector<std::string> include_folders;  // the author's, the source's own folder first
   std::vector<std::string> toolkit_folders;  // the toolkit's, searched after them
-  std::string architecture;          // "sm_90"
+  std::string architecture;                  // "sm_90"
   std::vector<std::string> name_expressions;
   // Where the part of the text ends that only includes headers; the prelude stands behind it, so that the
   // precompiled headers serve every budget. 0: there is no such part, or the kernel may be in a header.

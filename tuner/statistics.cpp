@@ -15,7 +15,9 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-double range_coverage(int n) { return n < 1 ? 0 : 1 - std::exp2(1 - n); }
+double range_coverage(int n) {
+  return n < 1 ? 0 : 1 - std::exp2(1 - n);
+}
 
 Interval median_interval(std::vector<double> values, double confidence) {
   assert(!values.empty());

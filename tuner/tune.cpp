@@ -168,12 +168,12 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
 
   TuningRecord record = head_of_record(target, compiler, unit, signature, plan, description, request.measure);
   record.trials = planned_trials(search_space(target.limits, blocks_of(plan)), plan);
-  RunLog log(record, store, progress);
   std::optional<CompiledCode> device_code;
   if (target.gpu) device_code = compile_device_code(pool, plan, target.architecture);
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
   sweep.begin(record.kernel, unqualified_name(signature), target.limits, builds_of(record.trials));
   if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
+  RunLog log(record, store, progress);  // from here on a run is in the cache
 
   while (true) {
     CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, log);

@@ -15,8 +15,8 @@ struct TuneRequest {
   DescriptionFlags flags;
   std::optional<std::string> architecture;  // forces a static analysis for it, unless it is the GPU's own
   int device = 0;
-  int jobs = 1;                             // compilers side by side
-  double compile_limit_s = 600;             // for one variant
+  int jobs = 1;                  // compilers side by side
+  double compile_limit_s = 600;  // for one variant
   std::optional<std::filesystem::path> cache;
   MeasureSettings measure;
 };

@@ -1,0 +1,231 @@
+#include "cli.hpp"
+
+#include <gtest/gtest.h>
+
+#include "regtune/error.hpp"
+
+namespace regtune {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+TuneCommand tune_of(const Arguments& arguments) {
+  const Command command = parse_command_line(arguments);
+  const auto* tune = std::get_if<TuneCommand>(&command.what);
+  if (!tune) throw std::runtime_error("not a tuning");
+  return *tune;
+}
+
+LookupRequest lookup_of(const Arguments& arguments) {
+  const Command command = parse_command_line(arguments);
+  const auto* lookup = std::get_if<LookupRequest>(&command.what);
+  if (!lookup) throw std::runtime_error("not a look-up");
+  return *lookup;
+}
+
+std::string text_of(const Arguments& arguments) {
+  const Command command = parse_command_line(arguments);
+  const auto* show = std::get_if<ShowText>(&command.what);
+  if (!show) throw std::runtime_error("not a text");
+  return show->text;
+}
+
+std::string refusal(const Arguments& arguments) {
+  try {
+    parse_command_line(arguments);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << arguments.back() << " was understood";
+  return "";
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Cli, ASourceAloneIsATuningWithDefaults) {
+  const Command command = parse_command_line({"k.cu"});
+  EXPECT_FALSE(command.json);
+  EXPECT_FALSE(command.quiet);
+  const TuneCommand tune = tune_of({"k.cu"});
+  const TuneRequest& request = tune.request;
+  EXPECT_EQ(request.source, "k.cu");
+  EXPECT_FALSE(request.architecture);
+  EXPECT_FALSE(request.cache);
+  EXPECT_FALSE(tune.record_file);
+  EXPECT_FALSE(tune.style.all_rows);
+  EXPECT_EQ(request.device, 0);
+  EXPECT_GE(request.jobs, 1);
+  EXPECT_DOUBLE_EQ(request.compile_limit_s, 600);
+  EXPECT_DOUBLE_EQ(request.measure.margin, MeasureSettings{}.margin);
+  EXPECT_DOUBLE_EQ(request.measure.budget_s, MeasureSettings{}.budget_s);
+  EXPECT_DOUBLE_EQ(request.measure.timeout_ms, MeasureSettings{}.timeout_ms);
+  EXPECT_TRUE(request.flags.sizes.empty() && request.flags.arguments.empty() && request.flags.options.empty());
+  EXPECT_FALSE(request.flags.kernel || request.flags.block || request.flags.grid || request.flags.seed);
+}
+
+TEST(Cli, EveryFlagReachesItsPlace) {
+  const Command command = parse_command_line({"--json",
+                                              "-q",
+                                              "k.cu",
+                                              "--kernel",
+                                              "sgemm<128, float>",
+                                              "--set",
+                                              "n=1<<24",
+                                              "--set",
+                                              "m=n//2",
+                                              "--block",
+                                              "128,256",
+                                              "--grid",
+                                              "ceil_div(n, block)",
+                                              "--shared=4*block",
+                                              "--arg",
+                                              "a=-2.5",
+                                              "--arg=b={buffer=\"n\"}",
+                                              "--seed",
+                                              "18446744073709551615",
+                                              "-Iinc",
+                                              "-I",
+                                              "other",
+                                              "-DX=1",
+                                              "-D",
+                                              "Y",
+                                              "--arch",
+                                              "sm_100a",
+                                              "-j",
+                                              "3",
+                                              "--compile-limit",
+                                              "0.5",
+                                              "--margin",
+                                              "2",
+                                              "--budget",
+                                              "7.5",
+                                              "--timeout",
+                                              "0.25",
+                                              "--record",
+                                              "r.json",
+                                              "--all",
+                                              "--cache",
+                                              "c.db",
+                                              "--device",
+                                              "2"});
+  EXPECT_TRUE(command.json);
+  EXPECT_TRUE(command.quiet);
+  const auto& tune = std::get<TuneCommand>(command.what);
+  const DescriptionFlags& flags = tune.request.flags;
+  EXPECT_EQ(flags.kernel, "sgemm<128, float>");
+  EXPECT_EQ(flags.sizes, (Arguments{"n=1<<24", "m=n//2"})) << "in order: one may use the other";
+  EXPECT_EQ(flags.block, "128,256");
+  EXPECT_EQ(flags.grid, "ceil_div(n, block)");
+  EXPECT_EQ(flags.dynamic_shared_bytes, "4*block");
+  EXPECT_EQ(flags.arguments, (Arguments{"a=-2.5", "b={buffer=\"n\"}"}));
+  EXPECT_EQ(flags.seed, 18446744073709551615u);
+  EXPECT_EQ(flags.include_folders, (Arguments{"inc", "other"}));
+  EXPECT_EQ(flags.defines, (Arguments{"X=1", "Y"}));
+  EXPECT_EQ(tune.request.architecture, "sm_100a");
+  EXPECT_EQ(tune.request.jobs, 3);
+  EXPECT_DOUBLE_EQ(tune.request.compile_limit_s, 0.5);
+  EXPECT_DOUBLE_EQ(tune.request.measure.margin, 0.02);
+  EXPECT_DOUBLE_EQ(tune.request.measure.budget_s, 7.5);
+  EXPECT_DOUBLE_EQ(tune.request.measure.timeout_ms, 250);
+  EXPECT_EQ(tune.record_file, "r.json");
+  EXPECT_TRUE(tune.style.all_rows);
+  EXPECT_EQ(tune.request.cache, "c.db");
+  EXPECT_EQ(tune.request.device, 2);
+}
+
+TEST(Cli, WhatStandsBehindTheTwoDashesIsTheCompilers) {
+  const TuneCommand tune =
+      tune_of({"k.cu", "--all", "--", "-maxrregcount", "64", "--json", "--", "k2.cu", "--kernel=x"});
+  EXPECT_EQ(tune.request.flags.options, (Arguments{"-maxrregcount", "64", "--json", "--", "k2.cu", "--kernel=x"}));
+  EXPECT_EQ(tune.request.source, "k.cu");
+  EXPECT_FALSE(tune.request.flags.kernel);
+  EXPECT_FALSE(parse_command_line({"k.cu", "--", "--json"}).json);
+  EXPECT_TRUE(tune_of({"k.cu", "--"}).request.flags.options.empty());
+}
+
+TEST(Cli, AbbreviationsAreNotGuessed) {
+  EXPECT_TRUE(holds(refusal({"k.cu", "--kern", "x"}), "--kern"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--rec=r.json"}), "--rec"));
+  EXPECT_TRUE(holds(refusal({"lookup", "k", "--js"}), "--js"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--unknown"}), "regtune --help"));
+  refusal({"k.cu", "-x"});
+}
+
+TEST(Cli, ValuesOutsideTheirRangeAreRefused) {
+  for (const char* argument :
+       {"--margin=-1", "--margin=51", "--margin=nan", "--budget=-1", "--budget=inf", "--timeout=0", "--timeout=1e9",
+        "--compile-limit=0", "--compile-limit=1e9", "--jobs=0", "--jobs=-3", "--jobs=1025"}) {
+    const std::string option = std::string(argument).substr(0, std::string(argument).find('='));
+    const std::string said = refusal({"k.cu", argument});
+    EXPECT_TRUE(holds(said, option) && holds(said, "must lie between")) << said;
+  }
+}
+
+TEST(Cli, ValuesThatAreNoNumbersAreRefused) {
+  for (const char* argument : {"--margin=much", "--jobs=2.5", "--device=x", "--seed=1.5", "--seed=99999999999999999999",
+                               "--budget=", "--jobs=99999999999"})
+    EXPECT_FALSE(refusal({"k.cu", argument}).empty());
+  EXPECT_TRUE(holds(refusal({"k.cu", "--set"}), "--set")) << "the value is missing";
+}
+
+TEST(Cli, OneSourceAtATime) {
+  EXPECT_TRUE(holds(refusal({"a.cu", "b.cu"}), "a.cu b.cu"));
+  EXPECT_TRUE(holds(refusal({"--all"}), "KERNEL.cu is missing"));
+  EXPECT_TRUE(holds(refusal({"--all", "--", "k.cu"}), "KERNEL.cu is missing"));
+}
+
+TEST(Cli, LookupIsASubcommand) {
+  const LookupRequest request = lookup_of({"lookup", "decayWide", "--set", "n=1<<24", "--set=m=2", "--gpu",
+                                           "NVIDIA H200", "--cache", "c.db", "--device", "1"});
+  EXPECT_EQ(request.kernel, "decayWide");
+  EXPECT_EQ(request.sizes, (Arguments{"n=1<<24", "m=2"}));
+  EXPECT_EQ(request.gpu, "NVIDIA H200");
+  EXPECT_EQ(request.cache, "c.db");
+  EXPECT_EQ(request.device, 1);
+  EXPECT_FALSE(lookup_of({"lookup", "k"}).gpu);
+  EXPECT_TRUE(parse_command_line({"lookup", "k", "--json"}).json);
+  EXPECT_EQ(lookup_of({"lookup", "lookup"}).kernel, "lookup");
+}
+
+TEST(Cli, LookupTakesNoOptionsOfATuning) {
+  refusal({"lookup", "k", "--block", "128"});
+  refusal({"lookup", "k", "--all"});
+  EXPECT_TRUE(holds(refusal({"lookup", "k", "--", "-O3"}), "no compiler options"));
+  EXPECT_TRUE(holds(refusal({"lookup"}), "KERNEL is missing"));
+  EXPECT_TRUE(holds(refusal({"lookup", "a", "b"}), "a b"));
+  refusal({"k.cu", "--gpu", "NVIDIA H200"});
+}
+
+TEST(Cli, OnlyTheFirstWordIsASubcommand) {
+  EXPECT_EQ(tune_of({"./lookup"}).request.source, "./lookup");
+  EXPECT_EQ(tune_of({"--json", "lookup"}).request.source, "lookup");
+  refusal({"k.cu", "lookup"});
+}
+
+TEST(Cli, HelpAndVersionAreTexts) {
+  const std::string help = text_of({"--help"});
+  for (const char* part : {"usage: regtune KERNEL.cu", "--set", "--margin", "--cache", "regtune lookup"})
+    EXPECT_TRUE(holds(help, part)) << part;
+  EXPECT_EQ(text_of({}), help) << "no argument at all: help";
+  EXPECT_EQ(text_of({"-h"}), help);
+  EXPECT_EQ(text_of({"k.cu", "--help"}), help);
+  const std::string lookup = text_of({"lookup", "--help"});
+  EXPECT_TRUE(holds(lookup, "--gpu"));
+  EXPECT_FALSE(holds(lookup, "--margin"));
+  EXPECT_EQ(text_of({"--version"}).rfind("regtune ", 0), 0u);
+}
+
+TEST(Cli, JsonIsNoticedHoweverWrongTheRestIs) {
+  EXPECT_TRUE(wants_json({"--json"}));
+  EXPECT_TRUE(wants_json({"--nonsense", "--json", "--margin"}));
+  EXPECT_TRUE(wants_json({"lookup", "k", "--json"}));
+  EXPECT_FALSE(wants_json({}));
+  EXPECT_FALSE(wants_json({"k.cu", "--", "--json"}));
+  EXPECT_FALSE(wants_json({"k.cu", "--jsonx"}));
+}
+
+}  // namespace
+}  // namespace regtune

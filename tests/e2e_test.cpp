@@ -1,0 +1,255 @@
+// The built program, as a user runs it on a machine without a GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "policy.hpp"
+#include "program.hpp"
+#include "record_json.hpp"
+#include "regtune/error.hpp"
+
+namespace regtune {
+namespace {
+
+constexpr int kNoGpu = 20;
+constexpr int kMiss = 1;
+
+constexpr const char* kScale = R"(extern "C" __global__ void scale(const float* in, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = in[i] * FACTOR;
+}
+)";
+constexpr const char* kScaleLaunch = R"toml(sizes = { n = 1024 }
+block = 128
+grid = "ceil_div(n, block)"
+[args]
+in = { buffer = "n" }
+out = { buffer = "n", output = true }
+n = "n"
+)toml";
+constexpr const char* kFactor = "options = [\"-DFACTOR=2.0f\"]\n";
+
+class EndToEnd : public testing::Test {
+ protected:
+  // Ends with that exit code, says why on stderr, and leaves no file behind that was not there.
+  Ending refuse(ErrorKind kind, const std::vector<std::string>& arguments) {
+    const auto before = program_.files();
+    const Ending ending = program_.run(arguments);
+    EXPECT_EQ(ending.exit_code, static_cast<int>(kind)) << ending.err;
+    EXPECT_EQ(ending.out, "");
+    EXPECT_TRUE(holds(ending.err, "regtune: "));
+    EXPECT_EQ(program_.files(), before);
+    return ending;
+  }
+
+  void write_scale() {
+    program_.write("scale.cu", kScale);
+    program_.write("scale.regtune.toml", std::string(kFactor) + kScaleLaunch);
+  }
+
+  Program program_{true};
+};
+
+TEST_F(EndToEnd, AnalysesAKernelWithoutAGpu) {
+  const std::string kernel = source_folder() / "kernels/decay_wide.cu";
+  const Ending ending = program_.run({kernel, "--all"});
+  EXPECT_EQ(ending.exit_code, kNoGpu) << ending.err;
+  EXPECT_TRUE(
+      holds(ending.out, "decayWide(const float*, float*, unsigned long)   n = 16777216   block 256   grid 65536"));
+  EXPECT_TRUE(holds(ending.out, "no GPU, sm_90"));
+  EXPECT_TRUE(holds(ending.out, "variants -> "));
+  EXPECT_TRUE(holds(ending.out, "author's code"));
+  EXPECT_TRUE(holds(ending.out, "--maxrregcount=24"));
+  EXPECT_TRUE(holds(ending.out, "__launch_bounds__(256)"));
+  EXPECT_TRUE(holds(ending.out, "nothing was timed and nothing stored"));
+  EXPECT_EQ(ending.out.find("time (ms)"), std::string::npos) << "times without a GPU";
+  EXPECT_TRUE(holds(ending.err, "nothing will be timed"));
+  EXPECT_EQ(program_.files(), std::vector<std::string>{}) << "something was stored";
+}
+
+TEST_F(EndToEnd, ReadsASideFileAndPrintsOneDocumentThatIsARecord) {
+  write_scale();
+  const Ending ending = program_.run({"scale.cu", "--json", "--quiet", "--record", "run.json"});
+  EXPECT_EQ(ending.exit_code, kNoGpu);
+  EXPECT_EQ(ending.err, "");
+  const nlohmann::json document = nlohmann::json::parse(ending.out);
+  EXPECT_EQ(document, nlohmann::json::parse(text_of(program_.folder() / "run.json")));
+  const TuningRecord record = record_from_json(document, "stdout");
+  EXPECT_EQ(record.kernel, "scale");
+  EXPECT_EQ(record.architecture, "sm_90");
+  EXPECT_EQ(record.sizes, (Sizes{{"n", 1024}}));
+  EXPECT_EQ(record.author_shape.grid, (Dim3{8, 1, 1}));
+  EXPECT_FALSE(record.gpu);
+  EXPECT_FALSE(record.verdict);
+  EXPECT_EQ(record.options, std::vector<std::string>{"-DFACTOR=2.0f"});
+  // Author's, none, 232 caps, (128), and (128, 1..16).
+  ASSERT_GE(record.trials.size(), 251u);
+  for (const Trial& trial : record.trials) {
+    ASSERT_TRUE(trial.facts) << spell(trial.variant.policy);
+    EXPECT_GT(trial.facts->registers_per_thread, 0);
+    EXPECT_FALSE(std::holds_alternative<Measurement>(trial.outcome));
+  }
+}
+
+TEST_F(EndToEnd, FlagsWinOverTheDescription) {
+  write_scale();
+  const Ending ending = program_.run({"scale.cu", "--json", "--arch", "sm_80", "--set", "n=1<<12", "--block", "64,256",
+                                      "--", "-UFACTOR", "-DFACTOR=3.0f"});
+  EXPECT_EQ(ending.exit_code, kNoGpu) << ending.err;
+  const TuningRecord record = record_from_json(nlohmann::json::parse(ending.out), "stdout");
+  EXPECT_EQ(record.architecture, "sm_80");
+  EXPECT_EQ(record.sizes, (Sizes{{"n", 4096}}));
+  EXPECT_EQ(record.author_shape.block, (Dim3{64, 1, 1}));
+  EXPECT_EQ(record.author_shape.grid, (Dim3{64, 1, 1}));
+  EXPECT_EQ(record.options.back(), "-DFACTOR=3.0f");
+  const auto of_256 = std::count_if(record.trials.begin(), record.trials.end(), [](const Trial& trial) {
+    return trial.variant.block == Dim3{256, 1, 1} && trial.shape.grid == Dim3{16, 1, 1};
+  });
+  EXPECT_GT(of_256, 232);
+}
+
+TEST_F(EndToEnd, HandsWhatIsBehindTheDashesToTheCompiler) {
+  program_.write("scale.cu", kScale);
+  program_.write("scale.regtune.toml", kScaleLaunch);
+  EXPECT_TRUE(holds(refuse(ErrorKind::source_not_compiled, {"scale.cu"}).err, "FACTOR"));
+  refuse(ErrorKind::bad_launch, {"scale.cu", "--grid", "0", "--", "-DFACTOR=2.0f"});  // it compiles
+  EXPECT_TRUE(holds(refuse(ErrorKind::usage, {"scale.cu", "--", "--gpu-architecture=sm_80"}).err, "--arch"));
+}
+
+TEST_F(EndToEnd, TunesATemplateByItsArguments) {
+  program_.write("fill.cu", R"(/*regtune
+sizes = { n = 256 }
+block = 64
+grid = "n // block"
+[args]
+out = { buffer = "n" }
+*/
+template <int value, typename T>
+__global__ void fill(T* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }
+)");
+  const Ending unnamed = refuse(ErrorKind::no_kernel, {"fill.cu"});
+  EXPECT_TRUE(holds(unnamed.err, "--kernel 'fill<...>'"));
+  const Ending ending = program_.run({"fill.cu", "--kernel", "fill<7, float>"});
+  EXPECT_EQ(ending.exit_code, kNoGpu) << ending.err;
+  EXPECT_TRUE(holds(ending.out, "fill<7, float>(float*)"));
+}
+
+TEST_F(EndToEnd, RefusesAFileThatIsNotThere) {
+  EXPECT_TRUE(holds(refuse(ErrorKind::file_not_found, {"nowhere.cu"}).err, "nowhere.cu"));
+}
+
+TEST_F(EndToEnd, RefusesASourceThatDoesNotCompileWithTheAuthorsLine) {
+  program_.write("bad.cu", "\n\n__global__ void k(int n) {\n  int x = unheard_of;\n}\n");
+  const Ending ending = refuse(ErrorKind::source_not_compiled, {"bad.cu"});
+  EXPECT_TRUE(holds(ending.err, "bad.cu(4): error"));
+  EXPECT_TRUE(holds(ending.err, "unheard_of"));
+}
+
+TEST_F(EndToEnd, RefusesASourceWithoutAKernel) {
+  program_.write("none.cu", "__device__ int half(int n) { return n / 2; }\n");
+  refuse(ErrorKind::no_kernel, {"none.cu"});
+  program_.write("empty.cu", "");
+  refuse(ErrorKind::no_kernel, {"empty.cu"});
+}
+
+TEST_F(EndToEnd, ListsTheKernelsWhenNoneIsNamed) {
+  program_.write("two.cu", "__global__ void first(int n) {}\n__global__ void second(float* x) {}\n");
+  const Ending ending = refuse(ErrorKind::several_kernels, {"two.cu"});
+  EXPECT_TRUE(holds(ending.err, "first(int)"));
+  EXPECT_TRUE(holds(ending.err, "second(float*)"));
+  EXPECT_TRUE(holds(ending.err, "--kernel"));
+  EXPECT_TRUE(holds(refuse(ErrorKind::no_kernel, {"two.cu", "--kernel", "third"}).err, "second(float*)"));
+}
+
+TEST_F(EndToEnd, ShowsTheLineToWriteForAParameterWithoutAValue) {
+  program_.write("k.cu", "__global__ void k(float* result, int count) { result[0] = count; }\n");
+  const Ending ending = refuse(ErrorKind::missing_argument, {"k.cu", "--block", "32", "--grid", "1"});
+  EXPECT_TRUE(holds(ending.err, "result = {buffer = \""));
+  EXPECT_TRUE(holds(ending.err, "[args]"));
+  const Ending scalar =
+      refuse(ErrorKind::missing_argument, {"k.cu", "--block", "32", "--grid", "1", "--arg", "result={buffer=\"64\"}"});
+  EXPECT_TRUE(holds(scalar.err, "count = "));
+}
+
+TEST_F(EndToEnd, NamesFileAndLineOfAnUnknownKey) {
+  program_.write("k.cu", "// a kernel\n/*regtune\nblock = 32\ngird = 1\n*/\n__global__ void k(int n) {}\n");
+  const Ending ending = refuse(ErrorKind::bad_description, {"k.cu"});
+  EXPECT_TRUE(holds(ending.err, "k.cu:4"));
+  EXPECT_TRUE(holds(ending.err, "gird"));
+  EXPECT_TRUE(holds(ending.err, "grid"));
+  write_scale();
+  program_.write("scale.regtune.toml", std::string("blok = 32\n") + kScaleLaunch);
+  EXPECT_TRUE(holds(refuse(ErrorKind::bad_description, {"scale.cu"}).err, "scale.regtune.toml:1"));
+}
+
+TEST_F(EndToEnd, RefusesAGridOfZero) {
+  write_scale();
+  EXPECT_TRUE(holds(refuse(ErrorKind::bad_launch, {"scale.cu", "--grid", "0"}).err, "--grid"));
+  EXPECT_TRUE(holds(refuse(ErrorKind::bad_launch, {"scale.cu", "--set", "n=0"}).err, "scale.regtune.toml:4"));
+  refuse(ErrorKind::bad_launch, {"scale.cu", "--block", "2048"});
+}
+
+TEST_F(EndToEnd, RefusesAnUnknownArchitecture) {
+  write_scale();
+  for (const char* architecture : {"sm_42", "sm_70", "compute_90", "hopper", ""}) {
+    const Ending ending = refuse(ErrorKind::unknown_architecture, {"scale.cu", "--arch", architecture});
+    EXPECT_TRUE(holds(ending.err, "sm_90"));
+  }
+}
+
+TEST_F(EndToEnd, RefusesACacheThatIsNotADatabase) {
+  program_.write("notes.txt", "these are notes, and nobody may lose them");
+  const Ending ending = refuse(ErrorKind::cache_unusable, {"lookup", "scale", "--cache", "notes.txt"});
+  EXPECT_TRUE(holds(ending.err, "notes.txt"));
+  EXPECT_EQ(text_of(program_.folder() / "notes.txt"), "these are notes, and nobody may lose them");
+}
+
+TEST_F(EndToEnd, LookupOfNothingIsAMissAndMakesNoFile) {
+  const Ending ending = program_.run({"lookup", "decayWide", "--set", "n=16777216"});
+  EXPECT_EQ(ending.exit_code, kMiss);
+  EXPECT_EQ(ending.out, "");
+  EXPECT_TRUE(holds(ending.err, "nothing is stored"));
+  EXPECT_EQ(program_.files(), std::vector<std::string>{});
+  const Ending json = program_.run({"lookup", "decayWide", "--json"});
+  EXPECT_EQ(json.exit_code, kMiss);
+  EXPECT_EQ(nlohmann::json::parse(json.out).at("found"), false);
+}
+
+TEST_F(EndToEnd, RefusesACommandLineItDoesNotUnderstand) {
+  write_scale();
+  refuse(ErrorKind::usage, {"--nonsense"});
+  refuse(ErrorKind::usage, {"scale.cu", "--kern", "scale"});  // no guessing of abbreviations
+  refuse(ErrorKind::usage, {"scale.cu", "other.cu"});
+  refuse(ErrorKind::usage, {"scale.cu", "--jobs", "0"});
+  refuse(ErrorKind::usage, {"scale.cu", "--margin", "nan"});
+  refuse(ErrorKind::usage, {"lookup"});
+}
+
+TEST_F(EndToEnd, ReportsAnErrorAsOneDocumentToo) {
+  const Ending ending = program_.run({"nowhere.cu", "--json"});
+  EXPECT_EQ(ending.exit_code, static_cast<int>(ErrorKind::file_not_found));
+  const nlohmann::json document = nlohmann::json::parse(ending.out);
+  EXPECT_EQ(document.at("error").at("exit_code"), static_cast<int>(ErrorKind::file_not_found));
+  EXPECT_TRUE(holds(document.at("error").at("message"), "nowhere.cu"));
+}
+
+TEST_F(EndToEnd, ShowsHelpAndVersion) {
+  for (const char* option : {"--help", "-h", "--version"}) EXPECT_EQ(program_.run({option}).exit_code, 0);
+  EXPECT_TRUE(holds(program_.run({"--help"}).out, "usage: regtune"));
+  EXPECT_TRUE(holds(program_.run({"lookup", "--help"}).out, "--gpu"));
+  EXPECT_EQ(program_.run({"--version"}).out.substr(0, 8), "regtune ");
+}
+
+TEST_F(EndToEnd, CompilesEveryKernelThatIsShipped) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "kernels")) {
+    const std::string text = text_of(entry.path());
+    EXPECT_EQ(text.rfind("// Verdict it should earn:", 0), 0u) << entry.path() << " does not open with its verdict";
+    // The grid is looked at after the author's own code is compiled, and before the sweep.
+    const Ending ending = program_.run({entry.path(), "--grid", "0"});
+    EXPECT_EQ(ending.exit_code, static_cast<int>(ErrorKind::bad_launch)) << entry.path() << ": " << ending.err;
+  }
+}
+
+}  // namespace
+}  // namespace regtune

@@ -1,0 +1,374 @@
+// What only a real GPU can show: that a fault costs one candidate, and that a kernel is tuned from end to end.
+// The program may be carried to a machine with a GPU: REGTUNE_SOURCE then names the source tree and
+// REGTUNE_PROGRAM_PATH the built program.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "device.hpp"
+#include "fake_bench.hpp"
+#include "program.hpp"
+#include "record_json.hpp"
+
+namespace regtune {
+namespace {
+
+// Empty where there is a GPU, else the driver's own reason. The driver is asked in a child process.
+const std::string& why_no_gpu() {
+  static const std::string reason = [] {
+    Device device(0);
+    return device.state() ? std::string() : device.why_not();
+  }();
+  return reason;
+}
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kElements = 1 << 22;
+
+// Every kernel is called work and has the same parameters. The sound one does enough to be timed.
+std::string source_of(const std::string& body) {
+  return "extern \"C\" __global__ void work(const float* in, float* out, int n) {\n"
+         "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+         "  if (i >= n) return;\n"
+         "  float x = in[i];\n"
+         "  for (int k = 0; k < 200; ++k) x = x * 0.999f + 0.001f;\n" +
+         body + "  out[i] = x;\n}\n";
+}
+
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
+    compiler_ = CompilePool::identify();
+    device_.emplace(0);
+    const GpuState state = device_->state().value();
+    architecture_ = "sm_" + std::to_string(state.id.compute_major * 10 + state.id.compute_minor);
+  }
+
+  CompiledCode compile(NvrtcRequest request) const {
+    CompilePool pool(1, 600);
+    pool.submit({0, std::move(request)});
+    CompiledCode code = pool.next().value();
+    if (!code.compiled) throw std::runtime_error(code.failure);
+    return code;
+  }
+
+  WorkloadPlan plan(std::int64_t elements) const {
+    BufferPlan in;
+    in.name = "in";
+    in.count = elements;
+    in.init = {BufferInit::Kind::uniform, 0, 1, ""};
+    BufferPlan out;
+    out.name = "out";
+    out.count = elements;
+    out.writable = out.output = true;
+    const auto n = static_cast<std::int32_t>(std::min<std::int64_t>(elements, 1 << 30));
+    const ScalarPlan scalar{"n", std::string(reinterpret_cast<const char*>(&n), sizeof n), std::to_string(n)};
+    return {{}, {shape()}, {in, out, scalar}, 1, {}};
+  }
+
+  static LaunchShape shape() { return {{kElements / kThreads, 1, 1}, {kThreads, 1, 1}, 0}; }
+
+  void prepare(double timeout_ms = 5000) {
+    const WorkloadPlan workload = plan(kElements);
+    device_->prepare(workload, compile(device_code_request(workload, architecture_, compiler_)), timeout_ms);
+  }
+
+  Candidate candidate(int id, const std::string& source) const {
+    NvrtcRequest request{source, "work.cu", {"--gpu-architecture=" + architecture_}, {}};
+    request.options.insert(request.options.end(), compiler_.fixed_options.begin(), compiler_.fixed_options.end());
+    return {id, "work", compile(request).cubin, shape()};
+  }
+
+  Candidate sound(int id) const { return candidate(id, source_of("")); }
+
+  // A sound code is measured as ever: it is correct and takes as long as before.
+  void expect_as_before(const Candidate& code, double ms) {
+    const Shot checked = device_->check(code);
+    ASSERT_TRUE(std::holds_alternative<double>(checked)) << checked.index();
+    double fastest = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      const Shot sampled = device_->sample(code);
+      ASSERT_TRUE(std::holds_alternative<double>(sampled)) << sampled.index();
+      fastest = std::min(fastest, std::get<double>(sampled));
+    }
+    EXPECT_GT(fastest, ms * 0.7);
+    EXPECT_LT(fastest, ms * 1.5);
+  }
+
+  std::optional<Device> device_;
+  CompilerIdentity compiler_;
+  std::string architecture_;
+};
+
+TEST_F(OnGpu, SaysWhatItIs) {
+  const GpuState state = device_->state().value();
+  EXPECT_FALSE(state.id.name.empty());
+  EXPECT_GT(state.id.sm_count, 0);
+  EXPECT_GT(state.memory_bytes, std::int64_t{1} << 30);
+  EXPECT_FALSE(state.driver_version.empty());
+  // What the driver says of itself agrees with the table that is used where there is no GPU.
+  const auto known = gpu_limits(state.id.compute_major, state.id.compute_minor);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(state.limits.max_threads_per_sm, known->max_threads_per_sm);
+  EXPECT_EQ(state.limits.max_blocks_per_sm, known->max_blocks_per_sm);
+  EXPECT_EQ(state.limits.registers_per_sm, known->registers_per_sm);
+  EXPECT_EQ(state.limits.shared_bytes_per_sm, known->shared_bytes_per_sm);
+  EXPECT_EQ(state.limits.shared_bytes_per_block_optin, known->shared_bytes_per_block_optin);
+  EXPECT_EQ(state.limits.reserved_shared_bytes_per_block, known->reserved_shared_bytes_per_block);
+}
+
+TEST_F(OnGpu, RefusesADeviceThatIsNotThere) {
+  Device none(999);
+  try {
+    none.state();
+    FAIL() << "there is a GPU 999";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+  }
+}
+
+TEST_F(OnGpu, TimesASoundCode) {
+  prepare();
+  const ReferenceRun run = device_->set_reference(sound(0));
+  EXPECT_GT(run.ms, 0.001);
+  EXPECT_LT(run.ms, 50);
+  EXPECT_GE(run.launches_per_sample, 1);
+  EXPECT_FALSE(run.restored) << "it does not read what it writes";
+  expect_as_before(sound(1), run.ms);
+  EXPECT_EQ(device_->restarts(), 0);
+}
+
+TEST_F(OnGpu, RestoresWhatAKernelReadsAndWrites) {
+  prepare();
+  const std::string in_place = source_of("  x += out[i];\n");
+  const ReferenceRun run = device_->set_reference(candidate(0, in_place));
+  EXPECT_TRUE(run.restored);
+  EXPECT_EQ(run.launches_per_sample, 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(std::holds_alternative<double>(device_->sample(candidate(1, in_place))));
+    EXPECT_TRUE(std::holds_alternative<double>(device_->check(candidate(1, in_place))));
+  }
+}
+
+TEST_F(OnGpu, RefusesAReferenceWhoseResultIsNeverTheSame) {
+  prepare();
+  try {
+    device_->set_reference(candidate(0, source_of("  x += clock64() & 1023;\n")));
+    FAIL() << "the clock stood still";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::bad_description);
+    EXPECT_TRUE(holds(error.what(), "rtol"));
+  }
+}
+
+TEST_F(OnGpu, RefusesAReferenceThatFaults) {
+  prepare();
+  try {
+    device_->set_reference(candidate(0, source_of("  __trap();\n")));
+    FAIL() << "it ran";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::gpu_failed);
+  }
+}
+
+// Each planted fault, what it must be recorded as, and whether it costs the process that drives the GPU.
+struct Planted {
+  const char* name;
+  std::string source;
+  Shot expected;
+  bool costs_the_child;
+};
+
+std::vector<Planted> planted_faults() {
+  return {
+      {"IllegalAddress", source_of("  out[i + (1ll << 44)] = x;\n"), Faulted{}, true},
+      {"Trap", source_of("  if (i == 1000) __trap();\n"), Faulted{}, true},
+      {"Hang", source_of("  while (*(volatile const float*)in < 2.0f) {}\n"), TimedOut{}, true},
+      {"WrongInOneElement", source_of("  if (i == n - 1) x += 1.0f;\n"), WrongResult{}, false},
+      {"WritesNothing", source_of("  if (n > 0) return;\n"), WrongResult{}, false},
+      {"BoundTooSmall",
+       "#undef __global__\n#define __global__ __attribute__((global)) __attribute__((launch_bounds(64)))\n" +
+           source_of(""),
+       NotLaunchable{}, false},
+  };
+}
+
+class FaultOnGpu : public OnGpu, public testing::WithParamInterface<int> {
+ protected:
+  const Planted fault_ = planted_faults().at(static_cast<std::size_t>(GetParam()));
+};
+
+TEST_P(FaultOnGpu, CostsOneCandidate) {
+  prepare(2000);
+  const ReferenceRun run = device_->set_reference(sound(0));
+  const Candidate other = sound(2);
+  expect_as_before(other, run.ms);
+  const Candidate bad = candidate(1, fault_.source);
+  for (int time = 1; time <= 2; ++time) {
+    const Shot shot = device_->check(bad);
+    EXPECT_EQ(shot.index(), fault_.expected.index());
+    EXPECT_EQ(device_->restarts(), fault_.costs_the_child ? time : 0);
+    if (const auto* faulted = std::get_if<Faulted>(&shot)) {
+      EXPECT_TRUE(holds(faulted->message, "CUDA_ERROR"));
+    }
+    if (const auto* hang = std::get_if<TimedOut>(&shot)) {
+      EXPECT_GE(hang->limit_ms, 1000);
+      EXPECT_LE(hang->limit_ms, 2000);
+    }
+    if (const auto* wrong = std::get_if<WrongResult>(&shot)) {
+      EXPECT_TRUE(holds(wrong->message, "out: "));
+    }
+    if (const auto* refused = std::get_if<NotLaunchable>(&shot)) {
+      EXPECT_TRUE(holds(refused->reason, "CUDA_ERROR"));
+    }
+    expect_as_before(other, run.ms);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FaultOnGpu, testing::Range(0, static_cast<int>(planted_faults().size())),
+                         [](const auto& tested) {
+                           return std::string(planted_faults().at(static_cast<std::size_t>(tested.param)).name);
+                         });
+
+TEST_F(OnGpu, RefusesMoreSharedMemoryThanABlockCanHave) {
+  prepare();
+  device_->set_reference(sound(0));
+  Candidate greedy = sound(1);
+  greedy.shape.dynamic_shared_bytes = 1 << 20;
+  EXPECT_TRUE(std::holds_alternative<NotLaunchable>(device_->check(greedy)));
+  EXPECT_EQ(device_->restarts(), 0);
+}
+
+TEST_F(OnGpu, RacesFaultyCandidatesToTheEnd) {
+  prepare(2000);
+  // The author's code does the same work twice; the sound one among the others must win, whatever surrounds it.
+  const std::string slow = source_of(
+      "  volatile float again = in[i];\n  float y = again;\n"
+      "  for (int k = 0; k < 2000; ++k) y = y * 0.999f + 0.001f;\n"
+      "  if (y == 17.0f) x = y;\n");
+  std::vector<Trial> trials = trials_of(usual_policies(static_cast<int>(planted_faults().size())));
+  std::vector<Entrant> entrants = entrants_of(trials);
+  entrants[0].candidate = candidate(0, slow);
+  for (std::size_t i = 1; i < entrants.size(); ++i) {
+    const int id = static_cast<int>(i);
+    const bool faulty = i >= 2 && i < 2 + planted_faults().size();
+    entrants[i].candidate = faulty ? candidate(id, planted_faults().at(i - 2).source) : sound(id);
+  }
+  Witness witness;
+  const RaceResult result = race(*device_, entrants, 0, {}, witness);
+  ASSERT_EQ(result.outcomes.size(), entrants.size());
+  for (const auto& [id, outcome] : result.outcomes) trials.at(static_cast<std::size_t>(id)).outcome = outcome;
+  for (std::size_t i = 0; i < planted_faults().size(); ++i) {
+    const Planted fault = planted_faults().at(i);
+    const Outcome& outcome = trials.at(i + 2).outcome;
+    EXPECT_FALSE(std::holds_alternative<Measurement>(outcome)) << fault.name;
+    EXPECT_FALSE(std::holds_alternative<Abandoned>(outcome)) << fault.name;
+  }
+  const Verdict verdict = decide(trials, 0, result.settings);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::improved);
+  // Which of the identical sound ones is left to the noise.
+  EXPECT_TRUE(verdict.best_id == 1 || verdict.best_id >= 2 + static_cast<int>(planted_faults().size()))
+      << verdict.best_id;
+  EXPECT_GT(verdict.speedup.low, 1.5);
+}
+
+TEST_F(OnGpu, RefusesBuffersThatDoNotFit) {
+  const std::int64_t elements = device_->state()->memory_bytes / 4;
+  const WorkloadPlan workload = plan(elements);
+  const CompiledCode device_code = compile(device_code_request(workload, architecture_, compiler_));
+  try {
+    device_->prepare(workload, device_code, 5000);
+    FAIL() << "they fitted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::buffer_too_large);
+    EXPECT_TRUE(holds(error.what(), "--set"));
+  }
+}
+
+constexpr const char* kScale = R"cuda(/*regtune
+sizes = { n = 4194304 }
+block = 256
+grid = "ceil_div(n, block)"
+[args]
+in = { buffer = "n", init = "uniform(0, 1)" }
+out = { buffer = "n", output = true }
+n = "n"
+*/
+extern "C" __global__ void scale(const float* in, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = in[i] * 2.0f;
+}
+)cuda";
+
+class TuneOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
+    if (!std::filesystem::exists(program_path()))
+      GTEST_SKIP() << program_path() << " is not there: REGTUNE_PROGRAM_PATH";
+    program_.write("scale.cu", kScale);
+  }
+
+  Program program_{false};
+};
+
+TEST_F(TuneOnGpu, StoresWhatALookupFinds) {
+  const Ending tuned = program_.run({"scale.cu", "--budget", "10"});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_TRUE(holds(tuned.out, "scale(const float*, float*, int)"));
+  EXPECT_TRUE(holds(tuned.out, "time (ms)"));
+  EXPECT_TRUE(holds(tuned.out, "stored for "));
+  EXPECT_TRUE(std::filesystem::exists(program_.cache()));
+
+  const Ending found = program_.run({"lookup", "scale", "--set", "n=1<<22"});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_NE(found.out, "");
+  const Ending json = program_.run({"lookup", "scale", "--set", "n=4194304", "--json"});
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const TuningRecord record = record_from_json(nlohmann::json::parse(json.out), "stdout");
+  ASSERT_TRUE(record.gpu);
+  ASSERT_TRUE(record.verdict);
+  EXPECT_EQ(record.kernel, "scale");
+  EXPECT_EQ(record.sizes, (Sizes{{"n", 4194304}}));
+  EXPECT_TRUE(std::holds_alternative<Measurement>(record.trials.front().outcome));
+
+  EXPECT_EQ(program_.run({"lookup", "scale", "--set", "n=1024"}).exit_code, 1);
+  EXPECT_EQ(program_.run({"lookup", "scale", "--set", "n=4194304", "--gpu", "Tesla T4"}).exit_code, 1);
+  EXPECT_EQ(program_.run({"lookup", "other", "--set", "n=4194304"}).exit_code, 1);
+}
+
+TEST_F(TuneOnGpu, RefusesBuffersThatDoNotFitAndStoresNoAnswer) {
+  const std::filesystem::path kernel = source_folder() / "kernels/decay_wide.cu";
+  if (!std::filesystem::exists(kernel)) GTEST_SKIP() << kernel << " is not there: REGTUNE_SOURCE";
+  const Ending ending = program_.run({kernel, "--set", "n=1<<38"});
+  EXPECT_EQ(ending.exit_code, static_cast<int>(ErrorKind::buffer_too_large)) << ending.err;
+  EXPECT_EQ(ending.out, "");
+  EXPECT_TRUE(holds(ending.err, "MiB"));
+  EXPECT_EQ(program_.run({"lookup", "decayWide", "--set", "n=1<<38"}).exit_code, 1);
+}
+
+TEST_F(TuneOnGpu, RefusesACacheThatIsNotADatabaseBeforeAnythingIsTimed) {
+  program_.write("cache.db", "these are notes, and nobody may lose them");
+  const Ending ending = program_.run({"scale.cu"});
+  EXPECT_EQ(ending.exit_code, static_cast<int>(ErrorKind::cache_unusable)) << ending.err;
+  EXPECT_EQ(ending.out, "");
+  EXPECT_EQ(text_of(program_.cache()), "these are notes, and nobody may lose them");
+}
+
+TEST_F(TuneOnGpu, RefusesAReadOnlyCacheAndLosesNothing) {
+  ASSERT_EQ(program_.run({"scale.cu", "--budget", "5"}).exit_code, 0);
+  const Ending none = program_.run_as_nobody({"--version"});
+  if (none.exit_code != 0) GTEST_SKIP() << "cannot run as another user here: " << none.err;
+  std::filesystem::permissions(program_.cache(), std::filesystem::perms(0444));
+  const std::string before = text_of(program_.cache());
+  const Ending refused = program_.run_as_nobody({"scale.cu", "--budget", "5"});
+  if (refused.exit_code == 20) GTEST_SKIP() << "the GPU is not for everybody here: " << refused.err;
+  EXPECT_EQ(refused.exit_code, static_cast<int>(ErrorKind::cache_read_only)) << refused.err;
+  EXPECT_EQ(refused.out, "");
+  EXPECT_EQ(text_of(program_.cache()), before);
+  EXPECT_EQ(program_.run_as_nobody({"lookup", "scale", "--set", "n=4194304"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace regtune

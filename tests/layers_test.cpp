@@ -1,0 +1,194 @@
+// The shape of the source tree: which file may include which. A new file is put into its layer here, and a new
+// third-party header enters through one file.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace regtune {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+// From the bottom up. A file includes its own header and what stands in a layer below its own, never beside it:
+// so there is no circle, and a layer can be read without those above it.
+const std::vector<Names>& layers() {
+  static const std::vector<Names> table{
+      // db: the results
+      {"types", "error", "gpu_limits"},
+      {"occupancy"},
+      {"record"},
+      {"key", "sqlite"},
+      {"columns"},
+      {"code_columns"},
+      {"record_rows", "trial_rows"},
+      {"store"},
+      // tuner: what stands on nothing of the tuner
+      {"bench", "dynamic_library", "element_type", "elf", "expression", "npy", "policy", "progress", "ptxas_report",
+       "source_scan", "statistics", "toolkit", "worker"},
+      // other people's interfaces and formats
+      {"cubin", "description", "driver", "nvml", "nvrtc", "record_json"},
+      // the stages, in the order in which they build on each other
+      {"code_equality", "nvjitlink", "signature", "source", "static_facts"},
+      {"link_options"},
+      {"compile", "kernel_choice", "search_space", "workload"},
+      {"device_worker", "sweep"},
+      {"collapse", "decide", "device", "measure"},
+      {"run_log"},
+      {"lookup_command", "report", "tune"},
+      {"cli"},
+      {"main"},
+  };
+  return table;
+}
+constexpr std::size_t kFirstTunerLayer = 8;
+
+const Names kMadeByTheBuild{"device_code_cu", "schema_sql"};
+
+struct ThirdParty {
+  std::string header;  // its whole name, or its folder with a slash
+  Names files;         // the only ones that may include it
+};
+
+const std::vector<ThirdParty> kThirdParties{
+    {"cuda.h", {"tuner/driver.cpp"}},
+    {"nvrtc.h", {"tuner/nvrtc.cpp"}},
+    {"nvJitLink.h", {"tuner/nvjitlink.cpp"}},
+    {"nvml.h", {"tuner/nvml.cpp"}},
+    {"sqlite3.h", {"db/sqlite.cpp"}},
+    {"boost/", {"tuner/cli.cpp"}},
+    {"toml++/", {"tuner/description.cpp"}},
+    {"lua.hpp", {"tuner/expression.cpp"}},
+    {"lua.h", {}},
+    {"dlfcn.h", {"tuner/dynamic_library.cpp"}},
+    {"link.h", {"tuner/dynamic_library.cpp"}},
+    {"cuda_runtime.h", {}},  // the driver's interface is the one that is used
+    {"cuda_runtime_api.h", {}},
+};
+
+struct File {
+  std::string path;  // "tuner/cli.cpp"
+  std::string module;
+  Names quoted;  // "store.hpp"
+  Names angled;  // "boost/program_options.hpp"
+};
+
+void read_includes(File& file, const fs::path& path) {
+  std::ifstream text(path);
+  for (std::string line; std::getline(text, line);) {
+    std::string bare;
+    std::copy_if(line.begin(), line.end(), std::back_inserter(bare), [](char c) { return c != ' ' && c != '\t'; });
+    if (bare.rfind("#include", 0) != 0 || bare.size() < 10) continue;
+    const bool quoted = bare[8] == '"';
+    const std::string name = bare.substr(9, bare.find(quoted ? '"' : '>', 9) - 9);
+    (quoted ? file.quoted : file.angled).push_back(name);
+  }
+}
+
+const std::vector<File>& files() {
+  static const std::vector<File> found = [] {
+    std::vector<File> all;
+    const fs::path root = REGTUNE_SOURCE_FOLDER;
+    for (const char* folder : {"db", "tuner"}) {
+      for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+        const std::string extension = entry.path().extension().string();
+        if (extension != ".hpp" && extension != ".cpp" && extension != ".h" && extension != ".c") continue;
+        File file{entry.path().lexically_relative(root).generic_string(), entry.path().stem().string(), {}, {}};
+        read_includes(file, entry.path());
+        all.push_back(file);
+      }
+    }
+    return all;
+  }();
+  return found;
+}
+
+std::string module_of(const std::string& header) {
+  return fs::path(header).stem().string();
+}
+bool has(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::optional<std::size_t> layer_of(const std::string& module) {
+  for (std::size_t i = 0; i < layers().size(); ++i)
+    if (has(layers()[i], module)) return i;
+  return {};
+}
+
+TEST(Layers, TheTreeIsWhereItIsLookedFor) {
+  EXPECT_GT(files().size(), 60u);
+  const auto cli =
+      std::find_if(files().begin(), files().end(), [](const File& f) { return f.path == "tuner/cli.cpp"; });
+  ASSERT_NE(cli, files().end());
+  EXPECT_TRUE(has(cli->quoted, "cli.hpp"));
+  EXPECT_TRUE(has(cli->angled, "boost/program_options.hpp"));
+}
+
+TEST(Layers, EveryFileHasItsPlace) {
+  for (const File& file : files()) {
+    const std::optional<std::size_t> layer = layer_of(file.module);
+    ASSERT_TRUE(layer) << file.path << " is in no layer of tests/layers_test.cpp: put it into one";
+    EXPECT_EQ(*layer >= kFirstTunerLayer, file.path.rfind("tuner/", 0) == 0) << file.path;
+  }
+}
+
+TEST(Layers, IncludesPointDownOnly) {
+  for (const File& file : files()) {
+    for (const std::string& header : file.quoted) {
+      const std::string module = module_of(header);
+      if (module == file.module || has(kMadeByTheBuild, module)) continue;
+      const auto below = layer_of(module);
+      ASSERT_TRUE(below) << file.path << " includes \"" << header << "\", which is in no layer";
+      EXPECT_LT(*below, layer_of(file.module).value_or(0))
+          << file.path << " includes \"" << header << "\", which does not stand below it";
+    }
+  }
+}
+
+TEST(Layers, TheResultsNeverIncludeTheTuner) {
+  for (const File& file : files()) {
+    if (file.path.rfind("db/", 0) != 0) continue;
+    for (const std::string& header : file.quoted)
+      EXPECT_FALSE(fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "tuner" / header)) << file.path << ": " << header;
+  }
+}
+
+// A program that only looks results up links SQLite and nothing else.
+TEST(Layers, TheResultsIncludeSqliteAndTheSystemOnly) {
+  for (const File& file : files()) {
+    if (file.path.rfind("db/", 0) != 0) continue;
+    for (const std::string& header : file.angled) {
+      const bool standard = header.find_first_of("./") == std::string::npos;
+      const bool system = header == "unistd.h" || header.rfind("sys/", 0) == 0;
+      EXPECT_TRUE(standard || system || header == "sqlite3.h" || header == "xxhash.h") << file.path << ": " << header;
+    }
+  }
+}
+
+TEST(Layers, EachThirdPartyEntersThroughItsOneFile) {
+  std::map<std::string, int> seen;
+  for (const File& file : files()) {
+    for (const std::string& header : file.angled) {
+      for (const ThirdParty& third : kThirdParties) {
+        if (header != third.header && !(third.header.back() == '/' && header.rfind(third.header, 0) == 0)) continue;
+        EXPECT_TRUE(has(third.files, file.path)) << file.path << " includes <" << header << ">";
+        ++seen[third.header];
+      }
+    }
+    for (const std::string& header : file.quoted)
+      for (const ThirdParty& third : kThirdParties)
+        EXPECT_FALSE(header == third.header) << file.path << " includes \"" << header << "\" in quotes";
+  }
+  for (const char* header : {"cuda.h", "nvrtc.h", "sqlite3.h", "boost/", "toml++/", "lua.hpp"})
+    EXPECT_GE(seen[header], 1) << header << ": is it spelled otherwise now?";
+}
+
+}  // namespace
+}  // namespace regtune
