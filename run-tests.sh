@@ -8,6 +8,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 set_up tests
 build dev
 
+# Findings go to the log; what clang-tidy says beside them (how many warnings it left out) to another file.
+# shellcheck disable=SC2317 # called through quiet
+lint() { printf '%s\n' "$@" | xargs -P "$(nproc)" -n 2 clang-tidy -p build/dev --quiet 2>build/lint.err; }
+
 # Another version formats and warns differently; the project follows the one of Debian 12.
 has_version_14() { [[ $("$1" --version 2>/dev/null) == *"version 14."* ]]; }
 
@@ -25,8 +29,9 @@ if has_version_14 clang-tidy; then
   [[ -e $stamp && -z $(find db tuner .clang-tidy ! -name '*.cpp' -type f -newer "$stamp") ]] && changed=(-newer "$stamp")
   mapfile -t files < <(find db tuner -name '*.cpp' "${changed[@]}")
   step "lint: clang-tidy on ${#files[@]} files"
-  ((${#files[@]} == 0)) || quiet lint xargs -a <(printf '%s\n' "${files[@]}") -P "$(nproc)" -n 2 clang-tidy -p build/dev --quiet
-  touch "$stamp"
+  touch "$stamp.new" # before it begins: what is edited meanwhile is checked the next time
+  ((${#files[@]} == 0)) || quiet lint lint "${files[@]}"
+  mv "$stamp.new" "$stamp"
 else
   step "lint: left out, it takes clang-tidy 14"
 fi

@@ -310,8 +310,9 @@ void write_compile_results(Database& database, const CompileKey& key, std::span<
                  "key_id = ? AND choice_id = ? AND code_hash = ? AND entry = ? AND max_threads_per_block = ? AND "
                  "required_threads_per_block = ? LIMIT 1");
   Statement insert(database, "INSERT OR REPLACE INTO compile_result VALUES " + placeholders(21));
-  for (const auto& [policy, choice, result] : results) {
-    const std::int64_t choice_id = find_or_add_choice(database, choice);
+  for (const KeptResult& kept : results) {
+    const CompileResult& result = kept.result;
+    const std::int64_t choice_id = find_or_add_choice(database, kept.choice);
     std::optional<std::int64_t> code;
     if (result.facts && !result.cubin.empty()) {
       const StaticFacts& facts = *result.facts;
@@ -323,7 +324,7 @@ void write_compile_results(Database& database, const CompileKey& key, std::span<
         code = put_code(database, result.cubin);
       }
     }
-    const PolicyColumns columns = columns_of(policy);
+    const PolicyColumns columns = columns_of(kept.policy);
     const auto failure = result.facts ? std::nullopt : std::optional(result.failure);
     with_fact_columns(result.facts, [&](const auto&... facts) {
       insert.run(key_id, choice_id, columns.kind, columns.first, columns.second, facts..., failure, result.log_excerpt,

@@ -1,6 +1,7 @@
 #pragma once
 // A GPU made of numbers, at the seam of bench.hpp: each code has a time, a noise and perhaps a fault, and the machine
 // drifts, switches its clocks and has outliers. Everything is drawn from one seed, so each run can be replayed.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
