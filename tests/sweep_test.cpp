@@ -67,13 +67,13 @@ class SweepTest : public testing::Test {
       const auto* cap = std::get_if<RegisterCap>(&code->build.policy);
       const bool authors = code->build == Build{AuthorsOwn{}};
       if (cap || authors) result.by_cap.emplace(cap ? cap->registers_per_thread : 0, *code);
-      if (cap && code->build.choice.is_authors()) {
-        const auto found = sweep.difference_from_plain(*code);
-        EXPECT_FALSE(found) << *found;
-      }
       others_.push_back(*code);
     }
     EXPECT_EQ(delivered, builds.size()) << "each build once";
+    for (const auto& [cap, code] : result.by_cap) {
+      const auto found = sweep.difference_from_plain(code);
+      EXPECT_FALSE(found) << cap << ": " << *found;
+    }
     result.route = sweep.route();
     result.hits = kept.hits();
     return result;

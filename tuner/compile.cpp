@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 #include "key.hpp"
@@ -204,6 +205,7 @@ const CompilerIdentity& CompilePool::identity() {
 }
 
 CompiledCode CompilePool::prepare(CompileJob job) {
+  assert(server_slot_.jobs.empty() && "the server's next answer would be that job's");
   std::string how;
   const std::optional<Message> reply = server_.ask(job_message(job), limit_s_ * 1000, how);
   if (reply) {

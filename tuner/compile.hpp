@@ -50,7 +50,8 @@ class CompilePool {
   // Throws Error(no_toolkit) with where NVRTC was looked for.
   const CompilerIdentity& identity();
 
-  // Runs a job in the server, before any worker is forked: what it makes and precompiles is there for all.
+  // Runs a job in the server and waits: what it makes and precompiles is there for workers forked later. Requires:
+  // no job submitted for the server is unfinished.
   CompiledCode prepare(CompileJob job);
 
   void submit(CompileJob job);

@@ -283,6 +283,7 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
     for (std::string& expression : request.name_expressions)
       expression.insert(expression.find(unit.kernel_name), "cutlass_");
   request.options = {"--gpu-architecture=" + unit.architecture};
+  if (output == NvrtcOutput::cubin) request.options.emplace_back("--ptxas-options=-v");
   request.options.insert(request.options.end(), unit.fixed_options.begin(), unit.fixed_options.end());
   for (const std::vector<std::string>& folders : {unit.include_folders, unit.toolkit_folders})
     for (const std::string& folder : folders) request.options.push_back("--include-path=" + folder);
@@ -292,12 +293,10 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
     request.options.emplace_back("--pch");
     request.options.push_back("--pch-dir=" + header_folder);
   }
-  if (output == NvrtcOutput::lto_ir) {
+  const int cap = cap_of(unit, build.policy);
+  if (output == NvrtcOutput::lto_ir)
     request.options.emplace_back("-dlto");
-    return request;
-  }
-  request.options.emplace_back("--ptxas-options=-v");
-  if (const int cap = cap_of(unit, build.policy); cap != 0)
+  else if (cap != 0)
     request.options.push_back(fmt::format("--maxrregcount={}", cap));
   return request;
 }
