@@ -4,10 +4,9 @@
 
 namespace regtune {
 
-RunLog::RunLog(const TuningRecord& record, Store& store, Progress& progress) : record_(record), progress_(progress) {
-  if (!record.gpu) return;
-  store_ = &store;
-  run_ = store.begin(record);
+RunLog::RunLog(const TuningRecord& record, Store* store, Progress& progress)
+    : record_(record), progress_(progress), store_(store) {
+  if (store_) run_ = store_->begin(record);
 }
 
 void RunLog::on_compiled(std::size_t done, std::size_t of) {

@@ -10,8 +10,8 @@ namespace regtune {
 
 class RunLog final : public RaceObserver {
  public:
-  // Begins the run in `store` when the record has a GPU; without one no run is stored. All outlive the log.
-  RunLog(const TuningRecord& record, Store& store, Progress& progress);
+  // Begins the run in `store`; nullptr: nothing is stored. All outlive the log.
+  RunLog(const TuningRecord& record, Store* store, Progress& progress);
 
   void on_compiled(std::size_t done, std::size_t of);
   void on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) override;
@@ -22,7 +22,7 @@ class RunLog final : public RaceObserver {
  private:
   const TuningRecord& record_;
   Progress& progress_;
-  Store* store_ = nullptr;  // nullptr without a GPU
+  Store* store_;
   std::int64_t run_ = 0;
 };
 

@@ -55,7 +55,10 @@ Error Sweep::not_compiled(const std::string& why) const {
 }
 
 const CompiledCode& Sweep::first() {
-  if (std::optional<CompiledCode> kept = keeper_.first(way())) return first_ = std::move(*kept);
+  if (std::optional<CompiledCode> kept = keeper_.first(way())) {
+    first_is_kept_ = true;
+    return first_ = std::move(*kept);
+  }
   if (linked()) {
     // The text without bounds is what every cap is made of.
     prepare_front_ends({{CompilerDefault{}}});
@@ -64,7 +67,6 @@ const CompiledCode& Sweep::first() {
   }
   if (!linked()) first_ = pool_.prepare(plain_job(0, {AuthorsOwn{}}, true));
   if (!first_.compiled) throw not_compiled(first_.failure);
-  keeper_.keep_first(way(), first_);
   return first_;
 }
 
@@ -74,6 +76,8 @@ void Sweep::begin(const std::string& kernel, const std::string& name, const GpuL
   unit_.kernel_name = name;
   limits_ = limits;
   several_kernels_ = read_cubin(first_.cubin).kernels.size() > 1;
+  // Not before a kernel of it is wanted: of a run that ends with an error nothing is kept.
+  if (!first_is_kept_) keeper_.keep_first(way(), first_);
   add(builds);
 }
 

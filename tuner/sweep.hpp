@@ -94,6 +94,7 @@ class Sweep {
   CodeKeeper& keeper_;
   std::string why_plain_;  // empty: linked
   CompiledCode first_;
+  bool first_is_kept_ = false;  // from an earlier run
   std::string kernel_;
   bool several_kernels_ = false;
   GpuLimits limits_;

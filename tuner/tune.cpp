@@ -152,11 +152,16 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   const CompilerIdentity& compiler = pool.identity();
   const Target target = choose_target(request, device, compiler);
   tell_about_gpu(target, device, progress);
-  const std::filesystem::path cache = request.cache ? *request.cache : default_cache_path();
-  Store store = Store::open(cache);
+  // An unusable cache is better known before the work than after. Without a GPU nothing is stored.
+  std::filesystem::path cache;
+  std::optional<Store> store;
+  if (target.gpu) {
+    cache = request.cache ? *request.cache : default_cache_path();
+    store = Store::open(cache);
+  }
 
   const CompileUnit unit = compile_unit(source, description, target.architecture, compiler);
-  KeptCodes kept(&store, unit, compiler);
+  KeptCodes kept(store ? &*store : nullptr, unit, compiler);
   Sweep sweep(pool, unit, kept);
   progress.stage("compiling for the first time");
   const CompiledCode& first = sweep.first();
@@ -173,7 +178,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
   sweep.begin(record.kernel, unqualified_name(signature), target.limits, builds_of(record.trials));
   if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
-  RunLog log(record, store, progress);  // from here on a run is in the cache
+  RunLog log(record, store ? &*store : nullptr, progress);  // from here on a run is in the cache
 
   while (true) {
     CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, log);
