@@ -6,9 +6,9 @@ namespace regtune {
 namespace {
 
 // Policies with made-up codes, compiled for an sm_90, one block of 256 threads unless a test says otherwise.
-struct Sweep {
+struct Compiled {
   std::vector<Variant> variants;
-  std::vector<PolicyCode> codes;
+  std::vector<BuildCode> codes;
   std::vector<LaunchShape> shapes{{{65536, 1, 1}, {256, 1, 1}, 0}};
 
   void add_variant(const RegisterPolicy& policy, Dim3 block = {256, 1, 1}) {
@@ -23,7 +23,7 @@ struct Sweep {
     facts.code_hash = hash;
     facts.registers_per_thread = registers;
     facts.max_threads_per_block = max_threads;
-    codes.push_back({policy, "cubin of " + hash, "", facts, ""});
+    codes.push_back({{policy}, "kernel", "cubin of " + hash, "", facts, ""});
   }
   void add(const RegisterPolicy& policy, const std::string& hash, int registers, int max_threads = 0) {
     add_variant(policy);
@@ -44,7 +44,7 @@ bool is_refused(const Trial& trial) {
 }
 
 TEST(Collapse, DistinctCodesAreCandidates) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.add(AuthorsOwn{}, "a", 56);
   sweep.add(RegisterCap{32}, "b", 32);
   const std::vector<Trial> trials = sweep.collapse();
@@ -58,7 +58,7 @@ TEST(Collapse, DistinctCodesAreCandidates) {
 }
 
 TEST(Collapse, SameCodeIsTimedOnceAsItsFirstVariant) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.add(AuthorsOwn{}, "a", 56);
   sweep.add(CompilerDefault{}, "b", 60);
   sweep.add(RegisterCap{64}, "a", 56);
@@ -74,7 +74,7 @@ TEST(Collapse, SameCodeIsTimedOnceAsItsFirstVariant) {
 }
 
 TEST(Collapse, LaunchLimitsThatBothAllowTheLaunchDoNotSeparate) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.add(RegisterCap{128}, "a", 90);
   sweep.add(LaunchBounds{256, 2}, "a", 90, 256);
   sweep.add(LaunchBounds{512, 1}, "a", 90, 512);
@@ -86,7 +86,7 @@ TEST(Collapse, LaunchLimitsThatBothAllowTheLaunchDoNotSeparate) {
 }
 
 TEST(Collapse, UnlaunchableNeverHidesBehindLaunchable) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.add(RegisterCap{64}, "a", 60);
   sweep.add(LaunchBounds{128, 0}, "a", 60, 128);  // the same code, refuses 256 threads
   sweep.add(LaunchBounds{128, 1}, "a", 60, 128);
@@ -99,7 +99,7 @@ TEST(Collapse, UnlaunchableNeverHidesBehindLaunchable) {
 }
 
 TEST(Collapse, LaunchableNeverHidesBehindUnlaunchable) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.add(AuthorsOwn{}, "a", 60, 128);
   sweep.add(RegisterCap{64}, "a", 60);
   sweep.add(RegisterCap{65}, "a", 60);
@@ -111,7 +111,7 @@ TEST(Collapse, LaunchableNeverHidesBehindUnlaunchable) {
 }
 
 TEST(Collapse, ARefusalSaysWhichResourceFailed) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.shapes = {{{1, 1, 1}, {1024, 1, 1}, 0}};
   sweep.add_variant(AuthorsOwn{}, {1024, 1, 1});
   sweep.add_code(AuthorsOwn{}, "a", 96);
@@ -126,7 +126,7 @@ TEST(Collapse, ARefusalSaysWhichResourceFailed) {
 }
 
 TEST(Collapse, EveryBlockIsAnotherCandidateOfTheSameCode) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.shapes = {{{100, 1, 1}, {256, 1, 1}, 0}, {{200, 1, 1}, {128, 1, 1}, 0}, {{100, 1, 1}, {16, 16, 1}, 0}};
   for (const RegisterPolicy& policy : {RegisterPolicy(AuthorsOwn{}), RegisterPolicy(RegisterCap{64})}) {
     for (const LaunchShape& shape : sweep.shapes) sweep.add_variant(policy, shape.block);
@@ -142,7 +142,7 @@ TEST(Collapse, EveryBlockIsAnotherCandidateOfTheSameCode) {
 }
 
 TEST(Collapse, ARefusalIsOfOneBlockOnly) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.shapes = {{{100, 1, 1}, {256, 1, 1}, 0}, {{200, 1, 1}, {128, 1, 1}, 0}};
   sweep.add_variant(LaunchBounds{128, 0}, {256, 1, 1});
   sweep.add_variant(LaunchBounds{128, 0}, {128, 1, 1});
@@ -153,7 +153,7 @@ TEST(Collapse, ARefusalIsOfOneBlockOnly) {
 }
 
 TEST(Collapse, DynamicSharedMemoryCountsTowardsOccupancy) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.shapes = {{{100, 1, 1}, {256, 1, 1}, 100 * 1024}, {{100, 1, 1}, {128, 1, 1}, 300 * 1024}};
   sweep.add_variant(AuthorsOwn{}, {256, 1, 1});
   sweep.add_variant(AuthorsOwn{}, {128, 1, 1});
@@ -166,12 +166,12 @@ TEST(Collapse, DynamicSharedMemoryCountsTowardsOccupancy) {
 }
 
 TEST(Collapse, WhatDidNotCompileKeepsItsMessageAndNothingElse) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.add(AuthorsOwn{}, "a", 56);
   sweep.add_variant(RegisterCap{24});
-  sweep.codes.push_back({RegisterCap{24}, "", "", {}, "register allocation failed"});
+  sweep.codes.push_back({{RegisterCap{24}}, "kernel", "", "", {}, "register allocation failed"});
   sweep.add_variant(RegisterCap{25});
-  sweep.codes.push_back({RegisterCap{25}, "", "", {}, "register allocation failed"});
+  sweep.codes.push_back({{RegisterCap{25}}, "kernel", "", "", {}, "register allocation failed"});
   const std::vector<Trial> trials = sweep.collapse();
   for (std::size_t i = 1; i < 3; ++i) {
     ASSERT_TRUE(std::holds_alternative<CompileFailed>(trials[i].outcome)) << i;
@@ -181,13 +181,13 @@ TEST(Collapse, WhatDidNotCompileKeepsItsMessageAndNothingElse) {
 }
 
 TEST(Collapse, CodesAreFoundByPolicyWhateverTheirOrder) {
-  Sweep sweep;
+  Compiled sweep;
   sweep.add_code(RegisterCap{32}, "b", 32);
   sweep.add_code(MaxRegisters{32}, "c", 32);
   sweep.add_code(AuthorsOwn{}, "a", 56);
-  EXPECT_EQ(code_of(sweep.codes, AuthorsOwn{}).cubin, "cubin of a");
-  EXPECT_EQ(code_of(sweep.codes, MaxRegisters{32}).cubin, "cubin of c");
-  EXPECT_EQ(code_of(sweep.codes, RegisterCap{32}).cubin, "cubin of b");
+  EXPECT_EQ(code_of(sweep.codes, {AuthorsOwn{}}).cubin, "cubin of a");
+  EXPECT_EQ(code_of(sweep.codes, {MaxRegisters{32}}).cubin, "cubin of c");
+  EXPECT_EQ(code_of(sweep.codes, {RegisterCap{32}}).cubin, "cubin of b");
 }
 
 }  // namespace

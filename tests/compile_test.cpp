@@ -30,13 +30,15 @@ const std::string kSource = R"(__global__ void __launch_bounds__(64, 16) k(float
 }
 )";
 
+CompilerIdentity identify() { return CompilePool(1, 120).identity(); }
+
 class CompilePoolTest : public testing::Test {
  protected:
   void SetUp() override {
     static std::string reason;
     static const std::optional<CompilerIdentity> found = [] {
       try {
-        return std::optional(CompilePool::identify());
+        return std::optional(identify());
       } catch (const Error& error) {
         reason = error.what();
         return std::optional<CompilerIdentity>();
@@ -49,7 +51,7 @@ class CompilePoolTest : public testing::Test {
   NvrtcRequest request(const RegisterPolicy& policy, const std::vector<std::string>& options = {}) const {
     LaunchDescription description;
     description.options = options;
-    return compile_request(compile_unit({"folder/k.cu", kSource}, description, "sm_90", compiler_), policy);
+    return compile_request(compile_unit({"folder/k.cu", kSource}, description, "sm_90", compiler_), {policy}, NvrtcOutput::cubin, "");
   }
 
   static std::map<int, CompiledCode> results_of(CompilePool& pool) {
@@ -64,9 +66,9 @@ class CompilePoolTest : public testing::Test {
   CompilerIdentity compiler_;
 };
 
-// Processes whose parent is this one.
-std::vector<pid_t> children() {
-  std::vector<pid_t> found;
+// Every process with its parent.
+std::map<pid_t, pid_t> parents() {
+  std::map<pid_t, pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     pid_t pid = 0;
@@ -77,10 +79,24 @@ std::vector<pid_t> children() {
     // "pid (name) state parent ...", and the name may hold anything.
     char state = 0;
     pid_t parent = 0;
-    if (sscanf(text.c_str() + text.rfind(')') + 1, " %c %d", &state, &parent) == 2 && parent == getpid())
-      found.push_back(pid);
+    if (sscanf(text.c_str() + text.rfind(')') + 1, " %c %d", &state, &parent) == 2) found[pid] = parent;
   }
   return found;
+}
+
+// The server is this process's child, and the workers are the server's.
+std::vector<pid_t> workers() {
+  const std::map<pid_t, pid_t> parent_of = parents();
+  std::vector<pid_t> found;
+  for (const auto& [pid, parent] : parent_of)
+    if (parent_of.contains(parent) && parent_of.at(parent) == getpid()) found.push_back(pid);
+  return found;
+}
+
+std::size_t children() {
+  const std::map<pid_t, pid_t> parent_of = parents();
+  return static_cast<std::size_t>(
+      std::count_if(parent_of.begin(), parent_of.end(), [](const auto& entry) { return entry.second == getpid(); }));
 }
 
 bool libnvrtc_is_loaded() {
@@ -96,7 +112,7 @@ TEST_F(CompilePoolTest, SaysWhatTheCompilerIs) {
   EXPECT_TRUE(std::find(compiler_.architectures.begin(), compiler_.architectures.end(), 90) !=
               compiler_.architectures.end());
   const bool before = libnvrtc_is_loaded();
-  CompilePool::identify();
+  identify();
   EXPECT_EQ(libnvrtc_is_loaded(), before) << "the compiler was loaded into this process";
 }
 
@@ -104,7 +120,7 @@ TEST_F(CompilePoolTest, AnswersEveryJobOnce) {
   CompilePool pool(3, 120);
   const std::vector<RegisterPolicy> policies{AuthorsOwn{},    CompilerDefault{},    RegisterCap{24}, RegisterCap{32},
                                              RegisterCap{64}, LaunchBounds{512, 4}, MaxRegisters{40}};
-  for (std::size_t i = 0; i < policies.size(); ++i) pool.submit({static_cast<int>(i) * 10, request(policies[i])});
+  for (std::size_t i = 0; i < policies.size(); ++i) pool.submit({static_cast<int>(i) * 10, request(policies[i]), {}, false});
   EXPECT_EQ(pool.unfinished(), policies.size());
   const std::map<int, CompiledCode> results = results_of(pool);
   EXPECT_EQ(results.size(), policies.size());
@@ -136,7 +152,7 @@ TEST_F(CompilePoolTest, AFailureGivesTheCompilersLinesWithTheAuthorsLineNumber) 
   CompilePool pool(1, 120);
   const std::vector<RegisterPolicy> policies{AuthorsOwn{}, RegisterCap{64}, LaunchBounds{256, 2}, MaxRegisters{64}};
   for (std::size_t i = 0; i < policies.size(); ++i)
-    pool.submit({static_cast<int>(i), request(policies[i], {"-DBROKEN"})});
+    pool.submit({static_cast<int>(i), request(policies[i], {"-DBROKEN"}), {}, false});
   for (const auto& [id, code] : results_of(pool)) {
     EXPECT_FALSE(code.compiled);
     EXPECT_TRUE(code.cubin.empty());
@@ -147,10 +163,10 @@ TEST_F(CompilePoolTest, AFailureGivesTheCompilersLinesWithTheAuthorsLineNumber) 
 
 TEST_F(CompilePoolTest, AFailureCostsOneJob) {
   CompilePool pool(2, 120);
-  pool.submit({0, request(RegisterCap{32})});
-  pool.submit({1, request(RegisterCap{32}, {"-DBROKEN"})});
-  pool.submit({2, request(RegisterCap{32}, {"--no-such-option"})});
-  pool.submit({3, request(RegisterCap{33})});
+  pool.submit({0, request(RegisterCap{32}), {}, false});
+  pool.submit({1, request(RegisterCap{32}, {"-DBROKEN"}), {}, false});
+  pool.submit({2, request(RegisterCap{32}, {"--no-such-option"}), {}, false});
+  pool.submit({3, request(RegisterCap{33}), {}, false});
   const std::map<int, CompiledCode> results = results_of(pool);
   ASSERT_EQ(results.size(), 4u);
   EXPECT_TRUE(results.at(0).compiled && results.at(3).compiled);
@@ -165,7 +181,7 @@ TEST_F(CompilePoolTest, NamesOfTemplatesComeBackMangled) {
                       "t.cu",
                       {"--gpu-architecture=sm_90"},
                       {"t<3>", "t< 1 + 3 >"}};
-  pool.submit({0, wanted});
+  pool.submit({0, wanted, {}, false});
   const CompiledCode code = pool.next().value();
   ASSERT_TRUE(code.compiled) << code.failure;
   ASSERT_EQ(code.lowered_names.size(), 2u);
@@ -176,7 +192,7 @@ TEST_F(CompilePoolTest, NamesOfTemplatesComeBackMangled) {
 
 TEST_F(CompilePoolTest, BytesThatAreNoUtf8SurviveTheWay) {
   CompilePool pool(1, 120);
-  pool.submit({0, {"// caf\xe9\n#error caf\xe9\n", "caf\xe9.cu", {"--gpu-architecture=sm_90"}, {}}});
+  pool.submit({0, {"// caf\xe9\n#error caf\xe9\n", "caf\xe9.cu", {"--gpu-architecture=sm_90"}, {}}, {}, false});
   const CompiledCode code = pool.next().value();
   EXPECT_FALSE(code.compiled);
   EXPECT_NE(code.failure.find("#error"), std::string::npos) << code.failure;
@@ -184,7 +200,7 @@ TEST_F(CompilePoolTest, BytesThatAreNoUtf8SurviveTheWay) {
 
 TEST_F(CompilePoolTest, ADeadlineThatPassesLosesNothing) {
   CompilePool pool(1, 120);
-  pool.submit({0, request(RegisterCap{32})});
+  pool.submit({0, request(RegisterCap{32}), {}, false});
   EXPECT_FALSE(pool.next(after_ms(0)));
   EXPECT_EQ(pool.unfinished(), 1u);
   EXPECT_TRUE(pool.next().value().compiled);
@@ -195,7 +211,7 @@ std::map<int, CompiledCode> results_with(CompilePool& pool, int signal_to_child)
   std::map<int, CompiledCode> results;
   const CompiledCode first = pool.next().value();
   results.emplace(first.id, first);
-  const std::vector<pid_t> running = children();
+  const std::vector<pid_t> running = workers();
   EXPECT_EQ(running.size(), 1u);
   for (const pid_t child : running) kill(child, signal_to_child);
   while (const std::optional<CompiledCode> code = pool.next()) results.emplace(code->id, *code);
@@ -211,7 +227,7 @@ std::vector<std::string> failures_in(const std::map<int, CompiledCode>& results)
 
 TEST_F(CompilePoolTest, ACompilerThatDiesCostsOneJob) {
   CompilePool pool(1, 120);
-  for (int i = 0; i < 5; ++i) pool.submit({i, request(RegisterCap{32 + i})});
+  for (int i = 0; i < 5; ++i) pool.submit({i, request(RegisterCap{32 + i}), {}, false});
   const std::map<int, CompiledCode> results = results_with(pool, SIGKILL);
   EXPECT_EQ(results.size(), 5u);
   const std::vector<std::string> failures = failures_in(results);
@@ -222,7 +238,7 @@ TEST_F(CompilePoolTest, ACompilerThatDiesCostsOneJob) {
 TEST_F(CompilePoolTest, ACompilerThatHangsCostsOneJobAndItsLimit) {
   constexpr double kLimit = 6;  // seconds: no compilation here takes one
   CompilePool pool(1, kLimit);
-  for (int i = 0; i < 5; ++i) pool.submit({i, request(RegisterCap{32 + i})});
+  for (int i = 0; i < 5; ++i) pool.submit({i, request(RegisterCap{32 + i}), {}, false});
   const auto start = std::chrono::steady_clock::now();
   const std::map<int, CompiledCode> results = results_with(pool, SIGSTOP);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -236,7 +252,7 @@ TEST_F(CompilePoolTest, ACompilerThatHangsCostsOneJobAndItsLimit) {
 
 TEST_F(CompilePoolTest, ALimitThatNothingKeepsFailsEveryJobAndEnds) {
   CompilePool pool(2, 0.01);
-  for (int i = 0; i < 4; ++i) pool.submit({i, request(RegisterCap{32 + i})});
+  for (int i = 0; i < 4; ++i) pool.submit({i, request(RegisterCap{32 + i}), {}, false});
   const std::map<int, CompiledCode> results = results_of(pool);
   EXPECT_EQ(results.size(), 4u);
   for (const std::string& failure : failures_in(results))
@@ -244,15 +260,21 @@ TEST_F(CompilePoolTest, ALimitThatNothingKeepsFailsEveryJobAndEnds) {
   EXPECT_EQ(failures_in(results).size(), 4u);
 }
 
-TEST_F(CompilePoolTest, LeavesNoChildBehind) {
+TEST_F(CompilePoolTest, LeavesNoProcessBehind) {
+  std::vector<pid_t> started;
   {
     CompilePool pool(2, 120);
-    pool.submit({0, request(RegisterCap{32})});
-    pool.submit({1, request(RegisterCap{33})});
+    pool.submit({0, request(RegisterCap{32}), {}, false});
+    pool.submit({1, request(RegisterCap{33}), {}, false});
     EXPECT_TRUE(pool.next().value().compiled);
-    EXPECT_EQ(children().size(), 2u);
+    EXPECT_EQ(workers().size(), 2u);
+    started = workers();
   }
-  EXPECT_TRUE(children().empty());
+  EXPECT_EQ(children(), 0u);
+  // A worker dies with the server, by a signal that takes its time.
+  const auto alive = [&] { return std::any_of(started.begin(), started.end(), [](pid_t pid) { return parents().contains(pid); }); };
+  for (int i = 0; i < 100 && alive(); ++i) usleep(20000);
+  EXPECT_FALSE(alive());
 }
 
 // A path that is no NVRTC: the child that tries it says so.
@@ -261,7 +283,7 @@ TEST(CompilePoolWithoutToolkit, SaysWhereItLooked) {
   const std::string kept = before ? before : "";
   setenv("REGTUNE_NVRTC", "/nowhere/libnvrtc.so", 1);
   try {
-    CompilePool::identify();
+    identify();
     ADD_FAILURE() << "an NVRTC was found";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::no_toolkit);

@@ -39,7 +39,7 @@ class OnGpu : public testing::Test {
  protected:
   void SetUp() override {
     if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
-    compiler_ = CompilePool::identify();
+    compiler_ = CompilePool(1, 600).identity();
     device_.emplace(0);
     const GpuState state = device_->state().value();
     architecture_ = "sm_" + std::to_string(state.id.compute_major * 10 + state.id.compute_minor);
@@ -47,7 +47,7 @@ class OnGpu : public testing::Test {
 
   CompiledCode compile(NvrtcRequest request) const {
     CompilePool pool(1, 600);
-    pool.submit({0, std::move(request)});
+    pool.submit({0, std::move(request), {}, false});
     CompiledCode code = pool.next().value();
     if (!code.compiled) throw std::runtime_error(code.failure);
     return code;

@@ -161,7 +161,7 @@ class Identity : public NvrtcTest {
   }
 
   static NvrtcReply lto_ir(const CompileUnit& unit, const RegisterPolicy& policy) {
-    NvrtcRequest request = compile_request(unit, policy);
+    NvrtcRequest request = compile_request(unit, {policy}, NvrtcOutput::cubin, "");
     request.options = lto_ir_options(request.options);
     request.output = NvrtcOutput::lto_ir;
     return nvrtc()->compile(request);
@@ -170,7 +170,7 @@ class Identity : public NvrtcTest {
   // One budget both ways, with the LTO-IR at hand; `kernel` is kept alone, or all are when it is empty.
   void compare(const CompileUnit& unit, const RegisterPolicy& policy, const NvrtcReply& ir,
                const std::string& kernel = "") {
-    const NvrtcRequest request = compile_request(unit, policy);
+    const NvrtcRequest request = compile_request(unit, {policy}, NvrtcOutput::cubin, "");
     SCOPED_TRACE(fmt::format("{} {} {}", request.file_name, fmt::join(request.options, " "), kernel));
     const NvrtcReply plain = nvrtc()->compile(request);
     ASSERT_TRUE(ir.compiled) << ir.log;
@@ -372,13 +372,13 @@ TEST_F(Identity, HoldsForWarpGroups) {
 // The comparison can fail: options that are not said to the link, and kernels named without the variables.
 TEST_F(Identity, IsLostWithoutTheTranslation) {
   const CompileUnit one = unit({"arithmetic.cu", arithmetic}, "sm_90", {"--use_fast_math"});
-  const NvrtcReply plain = nvrtc()->compile(compile_request(one, CompilerDefault{}));
+  const NvrtcReply plain = nvrtc()->compile(compile_request(one, {CompilerDefault{}}, NvrtcOutput::cubin, ""));
   const LinkReply linked = link()->link({lto_ir(one, CompilerDefault{}).lto_ir, {"-arch=sm_90", "-lto"}});
   ASSERT_TRUE(plain.compiled && linked.linked) << plain.log << linked.log;
   EXPECT_TRUE(difference(plain.cubin, linked.cubin, "arithmetic").has_value());
 
   const CompileUnit variables = unit({"mixed.cu", mixed}, "sm_90");
-  const NvrtcReply whole = nvrtc()->compile(compile_request(variables, CompilerDefault{}));
+  const NvrtcReply whole = nvrtc()->compile(compile_request(variables, {CompilerDefault{}}, NvrtcOutput::cubin, ""));
   const LinkReply folded =
       link()->link({lto_ir(variables, CompilerDefault{}).lto_ir, {"-arch=sm_90", "-lto", "-kernels-used=tables"}});
   ASSERT_TRUE(whole.compiled && folded.linked) << whole.log << folded.log;
@@ -400,10 +400,10 @@ extern "C" __global__ void many(float* p, int n) { p[0] = sum(p, n); }
   const CompileUnit one = unit({"shared.cu", shared}, "sm_90");
   const NvrtcReply ir = lto_ir(one, RegisterCap{40});
   compare(one, RegisterCap{40}, ir);
-  const NvrtcReply plain = nvrtc()->compile(compile_request(one, RegisterCap{40}));
+  const NvrtcReply plain = nvrtc()->compile(compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, ""));
   std::string why_not;
   const auto options = link_options(
-      {"sm_90", 40, "three", compile_request(one, RegisterCap{40}).options, link()->accepts_option("-no-cache")},
+      {"sm_90", 40, "three", compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, "").options, link()->accepts_option("-no-cache")},
       why_not);
   ASSERT_TRUE(options.has_value()) << why_not;
   const LinkReply named = link()->link({ir.lto_ir, *options});
@@ -416,9 +416,9 @@ TEST_F(Identity, HoldsWhereOnlyANeighbourIsAdded) {
   const std::string neighbour =
       "__constant__ double first[3] = {1, 2, 3}; extern \"C\" __global__ void first_of_all(double* p) {\n"
       "  printf(\"%f\", p[0] * first[1]); }\n";
-  const NvrtcReply alone = nvrtc()->compile(compile_request(unit({"mixed.cu", mixed}, "sm_90"), CompilerDefault{}));
+  const NvrtcReply alone = nvrtc()->compile(compile_request(unit({"mixed.cu", mixed}, "sm_90"), {CompilerDefault{}}, NvrtcOutput::cubin, ""));
   const NvrtcReply beside =
-      nvrtc()->compile(compile_request(unit({"mixed.cu", mixed + neighbour}, "sm_90"), CompilerDefault{}));
+      nvrtc()->compile(compile_request(unit({"mixed.cu", mixed + neighbour}, "sm_90"), {CompilerDefault{}}, NvrtcOutput::cubin, ""));
   ASSERT_TRUE(alone.compiled && beside.compiled) << alone.log << beside.log;
   for (const char* kernel : {"functions", "prints", "tables"})
     EXPECT_EQ(difference(alone.cubin, beside.cubin, kernel), std::nullopt);

@@ -33,14 +33,15 @@ const std::vector<Names>& layers() {
       {"bench", "dynamic_library", "element_type", "elf", "expression", "npy", "policy", "progress", "ptxas_report",
        "source_scan", "statistics", "toolkit", "worker"},
       // other people's interfaces and formats
-      {"cubin", "description", "driver", "nvml", "nvrtc", "record_json"},
+      {"cubin", "description", "driver", "fork_server", "nvml", "nvrtc", "record_json"},
       // the stages, in the order in which they build on each other
       {"code_equality", "nvjitlink", "signature", "source", "static_facts"},
       {"link_options"},
       {"compile", "kernel_choice", "search_space", "workload"},
       {"device_worker", "sweep"},
-      {"collapse", "decide", "device", "measure"},
+      {"collapse", "decide", "device", "kept_codes", "measure"},
       {"run_log"},
+      {"entrants"},
       {"lookup_command", "report", "tune"},
       {"cli"},
       {"main"},

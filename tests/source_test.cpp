@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const CompilerIdentity kCompiler{"NVRTC 13.0.88", "/lib/libnvrtc.so", {90}, {"/toolkit/include"}, {"--no-cache"}};
+const CompilerIdentity kCompiler{"NVRTC 13.0.88", "/lib/libnvrtc.so", {90}, {"/toolkit/include"}, {"--no-cache"}, true, "", "", false};
 
 CompileUnit unit_of(const Source& source, const std::vector<std::string>& options = {},
                     const std::vector<fs::path>& include_folders = {}) {
@@ -72,7 +72,7 @@ TEST(Source, AMissingFileAndAFolderAreTold) {
 }
 
 TEST(Source, TheAuthorsOwnCodeHasNoPrelude) {
-  EXPECT_EQ(compile_request(unit_with({}), AuthorsOwn{}).source, "#line 1 \"k.cu\"\ncode\n");
+  EXPECT_EQ(compile_request(unit_with({}), {AuthorsOwn{}}, NvrtcOutput::cubin, "").source, "#line 1 \"k.cu\"\ncode\n");
 }
 
 TEST(Source, ThePreludeStripsDeclaredBoundsAndPutsOthers) {
@@ -81,19 +81,19 @@ TEST(Source, ThePreludeStripsDeclaredBoundsAndPutsOthers) {
       "#undef __global__\n#define __global__ __attribute__((global))";
   const std::string text = "\n#line 1 \"k.cu\"\ncode\n";
   const CompileUnit unit = unit_with({});
-  EXPECT_EQ(compile_request(unit, CompilerDefault{}).source, stripped + text);
-  EXPECT_EQ(compile_request(unit, RegisterCap{64}).source, stripped + text);
-  EXPECT_EQ(compile_request(unit, LaunchBounds{256, 0}).source,
+  EXPECT_EQ(compile_request(unit, {CompilerDefault{}}, NvrtcOutput::cubin, "").source, stripped + text);
+  EXPECT_EQ(compile_request(unit, {RegisterCap{64}}, NvrtcOutput::cubin, "").source, stripped + text);
+  EXPECT_EQ(compile_request(unit, {LaunchBounds{256, 0}}, NvrtcOutput::cubin, "").source,
             stripped + " __attribute__((launch_bounds(256)))" + text);
-  EXPECT_EQ(compile_request(unit, LaunchBounds{256, 4}).source,
+  EXPECT_EQ(compile_request(unit, {LaunchBounds{256, 4}}, NvrtcOutput::cubin, "").source,
             stripped + " __attribute__((launch_bounds(256, 4)))" + text);
-  EXPECT_EQ(compile_request(unit, MaxRegisters{96}).source, stripped + " __attribute__((maxnreg(96)))" + text);
+  EXPECT_EQ(compile_request(unit, {MaxRegisters{96}}, NvrtcOutput::cubin, "").source, stripped + " __attribute__((maxnreg(96)))" + text);
 }
 
 TEST(Source, APathWithQuotesStaysOneLiteral) {
   const CompileUnit unit = unit_of({"a\"b\\c.cu", "code"});
-  EXPECT_EQ(compile_request(unit, AuthorsOwn{}).source, "#line 1 \"a\\\"b\\\\c.cu\"\ncode");
-  EXPECT_EQ(compile_request(unit, AuthorsOwn{}).file_name, "a\"b\\c.cu");
+  EXPECT_EQ(compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "").source, "#line 1 \"a\\\"b\\\\c.cu\"\ncode");
+  EXPECT_EQ(compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "").file_name, "a\"b\\c.cu");
 }
 
 TEST(Source, OnlyACapOrTheAuthorsOwnCapReachesTheCommandLine) {
@@ -101,12 +101,12 @@ TEST(Source, OnlyACapOrTheAuthorsOwnCapReachesTheCommandLine) {
   EXPECT_EQ(unit.author_cap, 40);
   EXPECT_EQ(unit.options, std::vector<std::string>{"-use_fast_math"});
   using Caps = std::vector<std::string>;
-  EXPECT_EQ(caps_in(compile_request(unit, AuthorsOwn{})), Caps{"--maxrregcount=40"});
-  EXPECT_EQ(caps_in(compile_request(unit, RegisterCap{57})), Caps{"--maxrregcount=57"});
-  EXPECT_EQ(caps_in(compile_request(unit, CompilerDefault{})), Caps{});
-  EXPECT_EQ(caps_in(compile_request(unit, LaunchBounds{256, 4})), Caps{});
-  EXPECT_EQ(caps_in(compile_request(unit, MaxRegisters{57})), Caps{});
-  EXPECT_EQ(caps_in(compile_request(unit_with({}), AuthorsOwn{})), Caps{});
+  EXPECT_EQ(caps_in(compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "")), Caps{"--maxrregcount=40"});
+  EXPECT_EQ(caps_in(compile_request(unit, {RegisterCap{57}}, NvrtcOutput::cubin, "")), Caps{"--maxrregcount=57"});
+  EXPECT_EQ(caps_in(compile_request(unit, {CompilerDefault{}}, NvrtcOutput::cubin, "")), Caps{});
+  EXPECT_EQ(caps_in(compile_request(unit, {LaunchBounds{256, 4}}, NvrtcOutput::cubin, "")), Caps{});
+  EXPECT_EQ(caps_in(compile_request(unit, {MaxRegisters{57}}, NvrtcOutput::cubin, "")), Caps{});
+  EXPECT_EQ(caps_in(compile_request(unit_with({}), {AuthorsOwn{}}, NvrtcOutput::cubin, "")), Caps{});
 }
 
 TEST(Source, EverySpellingOfTheAuthorsCapIsTakenOut) {
@@ -141,18 +141,18 @@ TEST(Source, WhatRegtuneDecidesItselfIsRefused) {
 
 TEST(Source, OptionsComeInAnOrderThatLetsTheAuthorsWin) {
   const CompileUnit unit = unit_of({"dir/k.cu", ""}, {"-DX=1"}, {"/abs", "rel"});
-  const std::vector<std::string> options = compile_request(unit, AuthorsOwn{}).options;
+  const std::vector<std::string> options = compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "").options;
   EXPECT_EQ(options, (std::vector<std::string>{"--gpu-architecture=sm_90", "--ptxas-options=-v", "--no-cache",
                                                "--include-path=dir", "--include-path=/abs", "--include-path=dir/rel",
                                                "--include-path=/toolkit/include", "-DX=1"}));
-  EXPECT_TRUE(has(compile_request(unit_of({"k.cu", ""}), AuthorsOwn{}).options, "--include-path=."));
+  EXPECT_TRUE(has(compile_request(unit_of({"k.cu", ""}), {AuthorsOwn{}}, NvrtcOutput::cubin, "").options, "--include-path=."));
 }
 
 TEST(Source, ATemplateIdIsANameExpression) {
   LaunchDescription description;
   description.kernel = "sgemm<128, float>";
   const CompileUnit unit = compile_unit({"k.cu", ""}, description, "sm_90", kCompiler);
-  EXPECT_EQ(compile_request(unit, RegisterCap{64}).name_expressions, std::vector<std::string>{"sgemm<128, float>"});
+  EXPECT_EQ(compile_request(unit, {RegisterCap{64}}, NvrtcOutput::cubin, "").name_expressions, std::vector<std::string>{"sgemm<128, float>"});
   description.kernel = "sgemm";
   EXPECT_TRUE(compile_unit({"k.cu", ""}, description, "sm_90", kCompiler).name_expressions.empty());
 }

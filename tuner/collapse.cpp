@@ -2,50 +2,45 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
-#include <tuple>
 
 namespace regtune {
 
-const PolicyCode& code_of(const std::vector<PolicyCode>& codes, const RegisterPolicy& policy) {
-  const auto found = std::find_if(codes.begin(), codes.end(), [&](const PolicyCode& c) { return c.policy == policy; });
+const BuildCode& code_of(const std::vector<BuildCode>& codes, const Build& build) {
+  const auto found = std::find_if(codes.begin(), codes.end(), [&](const BuildCode& c) { return c.build == build; });
   assert(found != codes.end());
   return *found;
 }
 
-std::vector<Trial> collapse(const std::vector<Variant>& variants, const std::vector<PolicyCode>& codes,
-                            const std::vector<LaunchShape>& shapes, const GpuLimits& limits) {
-  std::vector<Trial> trials;
-  // The hash stands for code, callees, constants, registers, frame and shared memory. Launch limits compiled into
-  // the code matter only where they refuse this launch: refused and launchable code never share a candidate.
-  using Identity = std::tuple<std::string, unsigned, unsigned, unsigned, std::int64_t, bool>;
-  std::map<Identity, int> first_with;
-  for (const Variant& variant : variants) {
-    const PolicyCode& code = code_of(codes, variant.policy);
-    const auto shape =
-        std::find_if(shapes.begin(), shapes.end(), [&](const LaunchShape& s) { return s.block == variant.block; });
-    assert(shape != shapes.end());
-    Trial trial{variant, *shape, code.facts, NotTimed{}};
-    if (!code.facts) {
-      trial.outcome = CompileFailed{code.failure};
-      trials.push_back(std::move(trial));
-      continue;
-    }
-    StaticFacts& facts = *trial.facts;
-    const BlockResources resources{facts.registers_per_thread, facts.static_shared_bytes, shape->dynamic_shared_bytes,
-                                   facts.max_threads_per_block, facts.required_threads_per_block};
-    const auto refused = why_not_launchable(limits, resources, variant.block);
-    if (!refused) facts.occupancy = occupancy(limits, resources, variant.block);
-    const auto [first, is_new] =
-        first_with.try_emplace({facts.code_hash, variant.block.x, variant.block.y, variant.block.z,
-                                shape->dynamic_shared_bytes, refused.has_value()},
-                               variant.id);
-    if (!is_new)
-      trial.outcome = SameCodeAs{first->second};
-    else if (refused)
-      trial.outcome = NotLaunchable{*refused};
-    trials.push_back(std::move(trial));
+Trial Collapse::add(const Variant& variant, const BuildCode& code) {
+  const auto shape =
+      std::find_if(shapes_.begin(), shapes_.end(), [&](const LaunchShape& s) { return s.block == variant.block; });
+  assert(shape != shapes_.end());
+  Trial trial{variant, *shape, code.facts, NotTimed{}};
+  if (!code.facts) {
+    trial.outcome = CompileFailed{code.failure};
+    return trial;
   }
+  StaticFacts& facts = *trial.facts;
+  const BlockResources resources{facts.registers_per_thread, facts.static_shared_bytes, shape->dynamic_shared_bytes,
+                                 facts.max_threads_per_block, facts.required_threads_per_block};
+  const auto refused = why_not_launchable(limits_, resources, variant.block);
+  if (!refused) facts.occupancy = occupancy(limits_, resources, variant.block);
+  const Identity identity{facts.code_hash,       variant.block.x,     variant.block.y, variant.block.z,
+                          shape->dynamic_shared_bytes, refused.has_value()};
+  const auto [first, is_new] = first_with_.try_emplace(identity, variant.id);
+  if (!is_new)
+    trial.outcome = SameCodeAs{first->second};
+  else if (refused)
+    trial.outcome = NotLaunchable{*refused};
+  return trial;
+}
+
+std::vector<Trial> collapse(const std::vector<Variant>& variants, const std::vector<BuildCode>& codes,
+                            const std::vector<LaunchShape>& shapes, const GpuLimits& limits) {
+  Collapse collapsing(shapes, limits);
+  std::vector<Trial> trials;
+  for (const Variant& variant : variants)
+    trials.push_back(collapsing.add(variant, code_of(codes, {variant.policy, variant.choice})));
   return trials;
 }
 

@@ -1,7 +1,10 @@
 #pragma once
-// From compiled policies to trials: each variant gets its facts and its occupancy, those that cannot be
+// From compiled builds to trials: each variant gets its facts and its occupancy, those that cannot be
 // launched are found before any launch, and variants that are the same code under the same launch become
 // one candidate.
+#include <map>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "record.hpp"
@@ -9,12 +12,31 @@
 
 namespace regtune {
 
-// One trial per variant, in their order. Outcomes: CompileFailed, NotLaunchable, SameCodeAs (the first variant
-// of that code and launch), NotTimed for those that remain: the candidates. `codes` holds every policy of
-// `variants`; `shapes` every block.
-std::vector<Trial> collapse(const std::vector<Variant>& variants, const std::vector<PolicyCode>& codes,
+// Takes codes in any order; the first variant of a code and launch stands for the others.
+class Collapse {
+ public:
+  // `shapes` holds every block.
+  Collapse(const std::vector<LaunchShape>& shapes, const GpuLimits& limits) : shapes_(shapes), limits_(limits) {}
+
+  // The variant's trial. Outcomes: CompileFailed, NotLaunchable, SameCodeAs an earlier one, or NotTimed: a
+  // candidate.
+  Trial add(const Variant& variant, const BuildCode& code);
+
+ private:
+  // The hash stands for code, callees, constants, registers, frame and shared memory. Launch limits compiled into
+  // the code matter only where they refuse this launch: refused and launchable code never share a candidate.
+  using Identity = std::tuple<std::string, unsigned, unsigned, unsigned, std::int64_t, bool>;
+
+  std::vector<LaunchShape> shapes_;
+  GpuLimits limits_;
+  std::map<Identity, int> first_with_;
+};
+
+// One trial per variant, in their order. `codes` holds every build of `variants`; `shapes` every block.
+std::vector<Trial> collapse(const std::vector<Variant>& variants, const std::vector<BuildCode>& codes,
                             const std::vector<LaunchShape>& shapes, const GpuLimits& limits);
 
-const PolicyCode& code_of(const std::vector<PolicyCode>& codes, const RegisterPolicy& policy);
+// Requires: it is among them.
+const BuildCode& code_of(const std::vector<BuildCode>& codes, const Build& build);
 
 }  // namespace regtune

@@ -2,38 +2,25 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
+#include <map>
 
+#include "key.hpp"
+#include "nvjitlink.hpp"
 #include "regtune/error.hpp"
 #include "toolkit.hpp"
 
 namespace regtune {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr double kIdentityLimitMs = 60000;
 
 Message binary(const std::string& bytes) {
   return Message::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
-}
-
-// The child: one NVRTC, one request after the other, until the parent closes the channel.
-void compile_requests(Channel& channel) {
-  std::optional<Nvrtc> nvrtc;
-  while (true) {
-    const Channel::Received received = channel.receive();
-    if (received.state != Channel::State::message) return;
-    if (!nvrtc) nvrtc = Nvrtc::open();
-    const Message& asked = received.message;
-    NvrtcRequest request{asked.at("source"), asked.at("file_name"), asked.at("options"), asked.at("name_expressions")};
-    const auto start = Clock::now();
-    NvrtcReply reply = nvrtc->compile(request);
-    channel.send({{"compiled", reply.compiled},
-                  {"cubin", binary(reply.cubin)},
-                  {"log", binary(reply.log)},  // may quote source lines that are not UTF-8
-                  {"lowered_names", reply.lowered_names},
-                  {"seconds", std::chrono::duration<double>(Clock::now() - start).count()}});
-  }
 }
 
 std::string text_of(const Message& binary_value) {
@@ -41,113 +28,318 @@ std::string text_of(const Message& binary_value) {
   return {bytes.begin(), bytes.end()};
 }
 
-}  // namespace
-
-CompilerIdentity CompilePool::identify() {
-  Worker worker([](Channel& channel) {
-    try {
-      const Nvrtc nvrtc = Nvrtc::open();
-      std::vector<std::string> folders;
-      for (const auto& folder : include_folders(nvrtc.library_path())) folders.push_back(folder.string());
-      std::vector<std::string> fixed;
-      if (nvrtc.accepts_option("--frandom-seed=regtune")) fixed.emplace_back("--frandom-seed=regtune");
-      if (nvrtc.has_own_cache()) fixed.emplace_back("--no-cache");
-      channel.send({{"name", "NVRTC " + nvrtc.version()},
-                    {"library_path", nvrtc.library_path()},
-                    {"architectures", nvrtc.supported_architectures()},
-                    {"include_folders", folders},
-                    {"fixed_options", fixed}});
-    } catch (const Error& failure) {
-      channel.send({{"failure", failure.what()}});
-    }
-  });
-  const Channel::Received received = worker.channel().receive(after_ms(60000));
-  if (received.state != Channel::State::message)
-    throw Error(ErrorKind::no_toolkit,
-                fmt::format("loading NVRTC failed: its process {}; is the CUDA toolkit complete?", worker.end()));
-  const Message& reply = received.message;
-  if (reply.contains("failure")) throw Error(ErrorKind::no_toolkit, reply.at("failure").get<std::string>());
-  return {reply.at("name"), reply.at("library_path"), reply.at("architectures"), reply.at("include_folders"),
-          reply.at("fixed_options")};
+Message job_message(const CompileJob& job) {
+  Message message{{"source", binary(job.request.source)},
+                  {"file_name", job.request.file_name},
+                  {"options", job.request.options},
+                  {"name_expressions", job.request.name_expressions},
+                  {"lto_ir", job.request.output == NvrtcOutput::lto_ir}};
+  if (job.link_options) message["link_options"] = *job.link_options;
+  return message;
 }
 
-std::size_t CompilePool::unfinished() const {
-  return waiting_.size() + static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(),
-                                                                  [](const Slot& s) { return s.job.has_value(); }));
-}
-
-void CompilePool::feed() {
-  while (!waiting_.empty()) {
-    auto idle = std::find_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.job; });
-    if (idle == slots_.end()) {
-      if (static_cast<int>(slots_.size()) >= processes_) return;
-      slots_.push_back({Worker(compile_requests), {}, {}});
-      idle = std::prev(slots_.end());
-    }
-    idle->job = std::move(waiting_.front());
-    waiting_.pop_front();
-    idle->started = Clock::now();
-    const NvrtcRequest& request = idle->job->request;
-    // A send that fails shows as a closed channel when the answer is collected.
-    idle->worker.channel().send({{"source", request.source},
-                                 {"file_name", request.file_name},
-                                 {"options", request.options},
-                                 {"name_expressions", request.name_expressions}});
-  }
-}
-
-std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
-  while (unfinished() > 0) {
-    feed();
-    std::vector<pollfd> descriptors;
-    std::vector<std::size_t> slot_of;
-    auto wake = deadline.value_or(Clock::time_point::max());
-    const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s_));
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (!slots_[i].job) continue;
-      descriptors.push_back({slots_[i].worker.channel().descriptor(), POLLIN, 0});
-      slot_of.push_back(i);
-      wake = std::min(wake, slots_[i].started + limit);
-    }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
-    const int ready =
-        poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<long long>(left, 0, 1 << 30)));
-    if (ready > 0) {
-      for (std::size_t i = 0; i < descriptors.size(); ++i)
-        if (descriptors[i].revents != 0) return collect(slots_[slot_of[i]]);
-    }
-    for (Slot& slot : slots_)
-      if (slot.job && Clock::now() >= slot.started + limit)
-        return lost(slot, fmt::format("compiling took longer than {:g} s and was stopped", limit_s_));
-    if (deadline && Clock::now() >= *deadline) return {};
-  }
-  return {};
-}
-
-CompiledCode CompilePool::collect(Slot& slot) {
-  const Channel::Received received = slot.worker.channel().receive(after_ms(limit_s_ * 1000));
-  if (received.state != Channel::State::message)
-    return lost(slot, fmt::format("the compiler's process {}", slot.worker.end()));
-  const Message& reply = received.message;
+CompiledCode code_from(const Message& reply, int id) {
   CompiledCode code;
-  code.id = slot.job->id;
+  code.id = id;
   code.compiled = reply.at("compiled");
   code.cubin = text_of(reply.at("cubin"));
   code.log = text_of(reply.at("log"));
   code.lowered_names = reply.at("lowered_names");
   code.seconds = reply.at("seconds");
   if (!code.compiled) code.failure = code.log;
-  slot.job.reset();
+  return code;
+}
+
+double cpu_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+double peak_mib() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_maxrss) / 1024;
+}
+
+// Compilers and what they made so far. One object in the server's memory, of which every worker has a copy as
+// it was at the fork.
+class Compilers {
+ public:
+  Message answer(const Message& asked) {
+    if (asked.contains("identify")) return identify();
+    const auto start = std::chrono::steady_clock::now();
+    const double cpu_start = cpu_seconds();
+    NvrtcRequest request{text_of(asked.at("source")), asked.at("file_name"), asked.at("options"),
+                         asked.at("name_expressions"), asked.at("lto_ir") ? NvrtcOutput::lto_ir : NvrtcOutput::cubin};
+    NvrtcReply reply =
+        request.output == NvrtcOutput::lto_ir ? lto_ir(request) : nvrtc().compile(request);
+    if (reply.compiled && asked.contains("link_options")) link(reply, asked.at("link_options"));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return {{"compiled", reply.compiled},
+            {"cubin", binary(reply.cubin)},
+            {"log", binary(reply.log)},  // may quote source lines that are not UTF-8
+            {"lowered_names", reply.lowered_names},
+            {"seconds", seconds},
+            {"cpu_s", cpu_seconds() - cpu_start},
+            {"peak_mib", peak_mib()},
+            {"pid", getpid()}};
+  }
+
+ private:
+  const Nvrtc& nvrtc() {
+    if (!nvrtc_) nvrtc_ = Nvrtc::open();
+    return *nvrtc_;
+  }
+
+  const std::optional<NvJitLink>& linker() {
+    if (!linker_looked_for_) linker_ = NvJitLink::open(why_no_linker_);
+    linker_looked_for_ = true;
+    return linker_;
+  }
+
+  // Made once for each distinct request.
+  NvrtcReply lto_ir(const NvrtcRequest& request) {
+    FieldHash hash;
+    hash.add("source", request.source);
+    for (const std::string& option : request.options) hash.add("option", option);
+    for (const std::string& expression : request.name_expressions) hash.add("name expression", expression);
+    const std::string key = hash.hex();
+    const auto known = made_.find(key);
+    if (known != made_.end()) return known->second;
+    NvrtcReply reply = nvrtc().compile(request);
+    // The texts that all share come first; the later ones are each linked once, and need not be kept.
+    if (made_.size() < 64) made_[key] = reply;
+    return reply;
+  }
+
+  void link(NvrtcReply& reply, const std::vector<std::string>& options) {
+    LinkReply linked;
+    if (linker())
+      linked = linker()->link({reply.lto_ir, options});
+    else
+      linked.log = why_no_linker_;
+    reply.compiled = linked.linked;
+    reply.cubin = std::move(linked.cubin);
+    reply.log = std::move(linked.log);
+  }
+
+  Message identify() {
+    try {
+      std::vector<std::string> folders;
+      for (const auto& folder : include_folders(nvrtc().library_path())) folders.push_back(folder.string());
+      std::vector<std::string> fixed;
+      if (nvrtc().accepts_option("--frandom-seed=regtune")) fixed.emplace_back("--frandom-seed=regtune");
+      if (nvrtc().has_own_cache()) fixed.emplace_back("--no-cache");
+      Message identity{{"name", "NVRTC " + nvrtc().version()},
+                       {"library_path", nvrtc().library_path()},
+                       {"architectures", nvrtc().supported_architectures()},
+                       {"include_folders", folders},
+                       {"fixed_options", fixed},
+                       {"precompiles_headers", nvrtc().accepts_option("--pch")},
+                       {"linker", ""},
+                       {"why_no_linker", ""},
+                       {"linker_takes_no_cache", false}};
+      if (linker()) {
+        identity["linker"] = "nvJitLink " + linker()->version();
+        why_no_linker_ = linker()->cannot_serve(nvrtc()).value_or("");
+        identity["linker_takes_no_cache"] = linker()->accepts_option("-no-cache");
+      }
+      identity["why_no_linker"] = why_no_linker_;
+      return identity;
+    } catch (const Error& failure) {
+      return {{"failure", failure.what()}};
+    }
+  }
+
+  std::optional<Nvrtc> nvrtc_;
+  std::optional<NvJitLink> linker_;
+  bool linker_looked_for_ = false;
+  std::string why_no_linker_;
+  std::map<std::string, NvrtcReply> made_;
+};
+
+ForkServer compile_server() {
+  const auto compilers = std::make_shared<Compilers>();
+  return ForkServer([compilers](const Message& asked) { return compilers->answer(asked); },
+                    [compilers](Channel& channel) {
+                      while (true) {
+                        const Channel::Received received = channel.receive();
+                        if (received.state != Channel::State::message) return;
+                        if (!channel.send(compilers->answer(received.message))) return;
+                      }
+                    });
+}
+
+std::string make_scratch_folder() {
+  std::error_code failure;
+  std::string pattern = (std::filesystem::temp_directory_path(failure) / "regtune-XXXXXX").string();
+  if (failure || !mkdtemp(pattern.data())) return "";
+  // Headers are precompiled for one kind of output: NVRTC does not take those of the other.
+  for (const char* kind : {"plain", "lto"}) std::filesystem::create_directory(pattern + "/" + kind, failure);
+  return pattern;
+}
+
+}  // namespace
+
+CompilePool::CompilePool(int processes, double limit_s)
+    : processes_(processes), limit_s_(limit_s), scratch_folder_(make_scratch_folder()), server_(compile_server()) {}
+
+CompilePool::~CompilePool() {
+  std::error_code ignored;
+  if (!scratch_folder_.empty()) std::filesystem::remove_all(scratch_folder_, ignored);
+}
+
+const CompilerIdentity& CompilePool::identity() {
+  if (identity_) return *identity_;
+  std::string how;
+  const std::optional<Message> reply = server_.ask({{"identify", true}}, kIdentityLimitMs, how);
+  if (!reply)
+    throw Error(ErrorKind::no_toolkit,
+                fmt::format("loading NVRTC failed: its process {}; is the CUDA toolkit complete?", how));
+  if (reply->contains("failure")) throw Error(ErrorKind::no_toolkit, reply->at("failure").get<std::string>());
+  identity_ = CompilerIdentity{reply->at("name"),          reply->at("library_path"),  reply->at("architectures"),
+                               reply->at("include_folders"), reply->at("fixed_options"), reply->at("precompiles_headers"),
+                               reply->at("linker"),        reply->at("why_no_linker"), reply->at("linker_takes_no_cache")};
+  return *identity_;
+}
+
+CompiledCode CompilePool::prepare(CompileJob job) {
+  assert(server_slot_.jobs.empty() && "the server's next answer would be that job's");
+  std::string how;
+  const std::optional<Message> reply = server_.ask(job_message(job), limit_s_ * 1000, how);
+  if (reply) {
+    account(*reply);
+    return code_from(*reply, job.id);
+  }
+  CompiledCode code;
+  code.id = job.id;
+  code.failure = "the compiler's process " + how;
+  return code;
+}
+
+void CompilePool::submit(CompileJob job) {
+  if (job.in_server)
+    waiting_for_server_.push_back(std::move(job));
+  else
+    waiting_.push_back(std::move(job));
+}
+
+std::size_t CompilePool::unfinished() const {
+  std::size_t given = server_slot_.jobs.size();
+  for (const Slot& slot : slots_) given += slot.jobs.size();
+  return waiting_.size() + waiting_for_server_.size() + given;
+}
+
+Channel& CompilePool::channel_of(Slot& slot) {
+  return &slot == &server_slot_ ? server_.channel() : slot.worker.channel;
+}
+
+void CompilePool::give(Slot& slot, CompileJob job) {
+  if (slot.jobs.empty()) slot.started = Clock::now();
+  slot.jobs.push_back(std::move(job));
+  // A send that fails shows as a closed channel when the answer is collected.
+  channel_of(slot).send(job_message(slot.jobs.back()));
+}
+
+void CompilePool::feed() {
+  // The server forks between its own jobs only.
+  while (slots_.size() < std::min(waiting_.size(), static_cast<std::size_t>(processes_)) && server_slot_.jobs.empty())
+    slots_.push_back({server_.spawn(), {}, {}});
+  // Many wait: some go ahead to each worker. Few wait: one at a time, so that none waits behind a slow one.
+  const std::size_t depth = std::clamp<std::size_t>(waiting_.size() / (2 * static_cast<std::size_t>(processes_)), 1, 4);
+  for (std::size_t filled = 0; filled < depth; ++filled)
+    for (Slot& slot : slots_)
+      if (slot.jobs.size() <= filled && !waiting_.empty()) {
+        give(slot, std::move(waiting_.front()));
+        waiting_.pop_front();
+      }
+  if (server_slot_.jobs.empty() && !waiting_for_server_.empty()) {
+    give(server_slot_, std::move(waiting_for_server_.front()));
+    waiting_for_server_.pop_front();
+  }
+}
+
+std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
+  const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s_));
+  while (unfinished() > 0) {
+    feed();
+    std::vector<pollfd> descriptors;
+    std::vector<Slot*> busy;
+    auto wake = deadline.value_or(Clock::time_point::max());
+    const auto watch = [&](Slot& slot) {
+      if (slot.jobs.empty()) return;
+      descriptors.push_back({channel_of(slot).descriptor(), POLLIN, 0});
+      busy.push_back(&slot);
+      wake = std::min(wake, slot.started + limit);
+    };
+    for (Slot& slot : slots_) watch(slot);
+    watch(server_slot_);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
+    const int ready =
+        poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<long long>(left, 0, 1 << 30)));
+    for (std::size_t i = 0; ready > 0 && i < descriptors.size(); ++i)
+      if (descriptors[i].revents != 0) return collect(*busy[i]);
+    for (Slot* slot : busy)
+      if (Clock::now() >= slot->started + limit)
+        return lost(*slot, fmt::format("compiling took longer than {:g} s and was stopped", limit_s_));
+    if (deadline && Clock::now() >= *deadline) return {};
+  }
+  return {};
+}
+
+void CompilePool::account(const Message& reply) {
+  usage_.cpu_s += reply.at("cpu_s").get<double>();
+  double& peak = peak_mib_of_[reply.at("pid").get<pid_t>()];
+  usage_.peak_mib += reply.at("peak_mib").get<double>() - peak;
+  peak = reply.at("peak_mib").get<double>();
+}
+
+CompiledCode CompilePool::collect(Slot& slot) {
+  const Channel::Received received = channel_of(slot).receive(after_ms(limit_s_ * 1000));
+  if (received.state != Channel::State::message) return lost(slot, "");
+  CompiledCode code = code_from(received.message, slot.jobs.front().id);
+  account(received.message);
+  slot.jobs.pop_front();
+  slot.started = Clock::now();
   feed();
   return code;
 }
 
+void CompilePool::abandon() {
+  waiting_.clear();
+  waiting_for_server_.clear();
+  for (Slot& slot : slots_)
+    if (!slot.jobs.empty()) ForkServer::abandon(slot.worker);
+  std::erase_if(slots_, [](const Slot& slot) { return !slot.jobs.empty(); });
+}
+
+// Its first job is lost; the others go back to the queue. `how`: why it is ended; empty: it ended by itself.
 CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
   CompiledCode code;
-  code.id = slot.job->id;
-  code.failure = how;
-  slot.worker = Worker(compile_requests);
-  slot.job.reset();
+  code.id = slot.jobs.front().id;
+  slot.jobs.pop_front();
+  const auto take_back = [this](Slot& from) {
+    for (CompileJob& job : from.jobs) waiting_.push_front(std::move(job));
+    from.jobs.clear();
+  };
+  std::string ended;
+  if (&slot == &server_slot_) {
+    // Its workers die with it, and what they were at is compiled again by others.
+    for (Slot& orphan : slots_) take_back(orphan);
+    slots_.clear();
+    ended = server_.restart();
+  } else {
+    take_back(slot);
+    if (server_slot_.jobs.empty()) {
+      ended = server_.end(slot.worker);
+    } else {
+      ForkServer::abandon(slot.worker);
+      ended = "ended before it answered";
+    }
+    slots_.erase(slots_.begin() + (&slot - slots_.data()));
+  }
+  code.failure = how.empty() ? fmt::format("the compiler's process {}", ended) : how;
   return code;
 }
 

@@ -1,20 +1,28 @@
 #pragma once
-// Compiles one kernel under many register budgets, in child processes side by side. Results come as they
-// are ready, in any order. A compiler that crashes or hangs costs the variant it was working on: that child
-// is replaced and the rest goes on.
+// Compiles one kernel under many register budgets, in child processes side by side. Results come as they are
+// ready, in any order. A compiler that crashes or hangs costs the variant it was working on: that child is
+// replaced and the rest goes on. All children are forked from one process, the compile server, which has run
+// the front end before: its LTO-IR and its precompiled headers are theirs.
 #include <deque>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "fork_server.hpp"
+#include "nvrtc.hpp"
 #include "source.hpp"
-#include "worker.hpp"
 
 namespace regtune {
 
+// Two ways to machine code. Plain: NVRTC makes it. Linked: NVRTC makes LTO-IR, once for each distinct request,
+// and nvJitLink makes machine code of it.
 struct CompileJob {
   int id = 0;  // the caller's
   NvrtcRequest request;
+  std::optional<std::vector<std::string>> link_options;  // linked; the request's output is then LTO-IR
+  bool in_server = false;  // by the server itself: slower to come, but with its precompiled headers
 };
 
 struct CompiledCode {
@@ -27,35 +35,66 @@ struct CompiledCode {
   double seconds = 0;
 };
 
+// What the pool's processes have used so far.
+struct CompileUsage {
+  double cpu_s = 0;     // of the workers, for jobs that were answered
+  double peak_mib = 0;  // each process's peak, added up: pages that processes share count in each
+};
+
 class CompilePool {
  public:
   // `processes` children at most; one compilation may take `limit_s` seconds.
-  CompilePool(int processes, double limit_s) : processes_(processes), limit_s_(limit_s) {}
+  CompilePool(int processes, double limit_s);
+  ~CompilePool();
 
-  // Asked in a child, so that the caller never loads a compiler. Throws Error(no_toolkit) with where NVRTC
-  // was looked for.
-  static CompilerIdentity identify();
+  // Throws Error(no_toolkit) with where NVRTC was looked for.
+  const CompilerIdentity& identity();
 
-  void submit(CompileJob job) { waiting_.push_back(std::move(job)); }
+  // Runs a job in the server and waits: what it makes and precompiles is there for workers forked later. Requires:
+  // no job submitted for the server is unfinished.
+  CompiledCode prepare(CompileJob job);
+
+  void submit(CompileJob job);
   std::size_t unfinished() const;  // submitted and not yet returned
   // The next result, waiting until `deadline`; empty when none came in time or nothing is left to wait for.
   std::optional<CompiledCode> next(Deadline deadline = {});
 
+  // Forgets what is not compiled yet; jobs under way end with their processes.
+  void abandon();
+
+  const CompileUsage& usage() const { return usage_; }
+
+  // A folder for precompiled headers, gone with the pool. Empty where none can be made.
+  const std::string& scratch_folder() const { return scratch_folder_; }
+
  private:
+  using Clock = std::chrono::steady_clock;
+  // A worker and what it was given: the first job is under way, the others wait in its channel, so that it does
+  // not idle while the caller is busy elsewhere.
   struct Slot {
-    Worker worker;
-    std::optional<CompileJob> job;
-    std::chrono::steady_clock::time_point started;
+    ForkedWorker worker;  // without a process: the server's slot
+    std::deque<CompileJob> jobs;
+    Clock::time_point started;  // the first job
   };
 
   void feed();
+  void give(Slot& slot, CompileJob job);
+  Channel& channel_of(Slot& slot);
+  void account(const Message& reply);
   CompiledCode collect(Slot& slot);
   CompiledCode lost(Slot& slot, const std::string& how);
 
   int processes_;
   double limit_s_;
+  std::string scratch_folder_;
+  ForkServer server_;
+  std::optional<CompilerIdentity> identity_;
   std::deque<CompileJob> waiting_;
+  std::deque<CompileJob> waiting_for_server_;
   std::vector<Slot> slots_;
+  Slot server_slot_;
+  CompileUsage usage_;
+  std::map<pid_t, double> peak_mib_of_;
 };
 
 }  // namespace regtune

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <deque>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -54,22 +55,28 @@ struct Runner {
 
 class Race {
  public:
-  Race(Bench& bench, int reference_id, MeasureSettings settings, RaceObserver& observer)
-      : bench_(bench), reference_id_(reference_id), settings_(settings), observer_(observer), random_(settings.seed) {}
+  Race(Bench& bench, EntrantSource& source, MeasureSettings settings, RaceObserver& observer)
+      : bench_(bench), source_(source), settings_(settings), observer_(observer), random_(settings.seed) {}
 
-  RaceResult run(const std::vector<Entrant>& entrants) {
-    for (const Entrant& entrant : entrants) runners_.emplace_back().entrant = entrant;
-    const ReferenceRun reference_run = bench_.set_reference(reference().entrant.candidate);
+  RaceResult run(const Entrant& reference_entrant) {
+    reference_id_ = reference_entrant.candidate.id;
+    runners_.emplace_back().entrant = reference_entrant;
+    const ReferenceRun reference_run = bench_.set_reference(reference_entrant.candidate);
     settings_.launches_per_sample = reference_run.launches_per_sample;
     settings_.restored = reference_run.restored;
     reference().first_ms = reference_run.ms;
     best_first_ms_ = reference_run.ms;
     check_each_once();
+    bool asked_for_more = false;
     do {
       readmit();
-      drop_hopeless();
-      keep_affordable();
-      run_rounds();
+      narrow_down();
+      if (leader_failed_) continue;
+      if (!asked_for_more && source_.has_more(racing_ids())) {
+        check_each_once();
+        narrow_down();
+      }
+      asked_for_more = true;
       if (leader_failed_) continue;
       choose_finalists();
       confirm();
@@ -78,11 +85,20 @@ class Race {
   }
 
  private:
-  Runner& reference() {
-    const auto found = std::find_if(runners_.begin(), runners_.end(),
-                                    [this](const Runner& r) { return r.entrant.candidate.id == reference_id_; });
-    assert(found != runners_.end());
-    return *found;
+  // The first to enter.
+  Runner& reference() { return runners_.front(); }
+
+  void narrow_down() {
+    drop_hopeless();
+    keep_affordable();
+    run_rounds();
+  }
+
+  std::vector<int> racing_ids() {
+    std::vector<int> ids;
+    for (const Runner& runner : runners_)
+      if (runner.running) ids.push_back(runner.entrant.candidate.id);
+    return ids;
   }
 
   bool is_reference(const Runner& runner) const { return runner.entrant.candidate.id == reference_id_; }
@@ -133,28 +149,28 @@ class Race {
 
   double budget_left_ms(double share) const { return share * settings_.budget_s * 1000 - spent_ms_; }
 
-  // From the last entrant to the first: bounds and high caps are seldom slow, and the sooner a fast code is
-  // known, the more of the slow ones cost a single launch.
   void check_each_once() {
-    int done = 0;
-    for (auto runner = runners_.rbegin(); runner != runners_.rend(); ++runner) {
-      observer_.on_progress(RacePhase::check, ++done, running());
-      if (is_reference(*runner)) continue;
+    while (std::optional<Entrant> entrant = source_.next()) {
+      Runner& runner = runners_.emplace_back();
+      runner.entrant = std::move(*entrant);
+      observer_.on_progress(RacePhase::check, static_cast<int>(runners_.size()), running());
       if (budget_left_ms(kCheckShare) <= 0) {
-        leave(*runner, Abandoned{fmt::format("never launched: half of the budget of {:g} s of GPU time went by before "
-                                             "its turn; see --budget",
-                                             settings_.budget_s),
-                                 {}});
+        leave(runner, Abandoned{fmt::format("never launched: half of the budget of {:g} s of GPU time went by before "
+                                            "its turn; see --budget",
+                                            settings_.budget_s),
+                                {}});
         continue;
       }
-      std::optional<double> ms = check(*runner);
+      std::optional<double> ms = check(runner);
       if (!ms) continue;
       const bool far_too_slow = *ms > kShortMs && *ms > kFarTooSlow * best_first_ms_;
-      if (!far_too_slow && *ms > kHopeless * best_first_ms_) ms = sample(*runner);
+      if (!far_too_slow && *ms > kHopeless * best_first_ms_) ms = sample(runner);
       if (!ms) continue;
-      runner->first_ms = *ms;
+      runner.first_ms = *ms;
       best_first_ms_ = std::min(best_first_ms_, *ms);
     }
+    // A later budget may have given a code that was here before.
+    for (Runner& runner : runners_) runner.entrant.in_source = source_.in_source(runner.entrant.candidate.id);
   }
 
   // A code that failed after it led has sent others away by times that count for nothing. They come back with what
@@ -371,11 +387,12 @@ class Race {
   }
 
   Bench& bench_;
-  int reference_id_;
+  EntrantSource& source_;
+  int reference_id_ = 0;
   MeasureSettings settings_;
   RaceObserver& observer_;
   std::mt19937_64 random_;
-  std::vector<Runner> runners_;
+  std::deque<Runner> runners_;  // which keeps its places while it grows
   std::map<int, Outcome> outcomes_;
   double best_first_ms_ = 0;
   double spent_ms_ = 0;
@@ -384,11 +401,44 @@ class Race {
   int confirmation_round_ = 0;
 };
 
+// All entrants but the reference, from the last to the first: bounds and high caps are seldom slow, and the sooner
+// a fast code is known, the more of the slow ones cost a single launch.
+class Given final : public EntrantSource {
+ public:
+  Given(const std::vector<Entrant>& entrants, int reference_id) {
+    for (const Entrant& entrant : entrants) {
+      in_source_[entrant.candidate.id] = entrant.in_source;
+      if (entrant.candidate.id != reference_id) left_.push_back(entrant);
+    }
+  }
+  std::optional<Entrant> next() override {
+    if (left_.empty()) return {};
+    Entrant entrant = std::move(left_.back());
+    left_.pop_back();
+    return entrant;
+  }
+  bool has_more(const std::vector<int>&) override { return false; }
+  bool in_source(int id) const override { return in_source_.at(id); }
+
+ private:
+  std::map<int, bool> in_source_;
+  std::vector<Entrant> left_;
+};
+
 }  // namespace
+
+RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings,
+                RaceObserver& observer) {
+  return Race(bench, source, settings, observer).run(reference);
+}
 
 RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,
                 RaceObserver& observer) {
-  return Race(bench, reference_id, settings, observer).run(entrants);
+  const auto reference = std::find_if(entrants.begin(), entrants.end(),
+                                      [&](const Entrant& e) { return e.candidate.id == reference_id; });
+  assert(reference != entrants.end());
+  Given source(entrants, reference_id);
+  return race(bench, *reference, source, settings, observer);
 }
 
 }  // namespace regtune

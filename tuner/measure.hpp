@@ -30,12 +30,30 @@ class RaceObserver {
   virtual void on_progress(RacePhase phase, int done, int left_in_race) = 0;
 };
 
+// Where entrants come from while the race is on: codes reach the GPU as soon as they are compiled.
+class EntrantSource {
+ public:
+  virtual ~EntrantSource() = default;
+  // The next code to launch, waited for; empty when all there are were given.
+  virtual std::optional<Entrant> next() = 0;
+  // Asked once, when the rounds have settled: codes that are worth a try now that `still_racing` are known to be
+  // fast. next() then gives them. False: there are none.
+  virtual bool has_more(const std::vector<int>& still_racing) = 0;
+  // Whether one of the budgets that give this code can be written into the source, as far as is known by now.
+  virtual bool in_source(int id) const = 0;
+};
+
 struct RaceResult {
   std::map<int, Outcome> outcomes;  // one for each entrant
   MeasureSettings settings;         // with what the reference run found out
 };
 
-// Requires: `reference_id` is the id of one entrant, which can be launched. Throws Error(gpu_failed) when the
+// `reference` can be launched and is not among the source's. Throws Error(gpu_failed) when it cannot be timed;
+// whatever another entrant does is its outcome.
+RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings,
+                RaceObserver& observer);
+
+// As above, with all entrants there from the start. Requires: `reference_id` is the id of one entrant, which can be launched. Throws Error(gpu_failed) when the
 // reference cannot be timed; whatever another entrant does is its outcome.
 RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,
                 RaceObserver& observer);

@@ -75,6 +75,10 @@ bool travels_with_source(const RegisterPolicy& policy) {
          std::holds_alternative<CompilerDefault>(policy) || std::holds_alternative<AuthorsOwn>(policy);
 }
 
+bool travels_with_source(const Variant& variant) {
+  return travels_with_source(variant.policy) && !variant.choice.renamed && variant.choice.register_usage_level < 0;
+}
+
 int complexity(const RegisterPolicy& policy) {
   return std::visit(Overloaded{[](const AuthorsOwn&) { return 0; }, [](const CompilerDefault&) { return 1; },
                                [](const LaunchBounds& bounds) { return bounds.min_blocks_per_sm == 0 ? 2 : 3; },

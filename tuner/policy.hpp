@@ -17,6 +17,9 @@ std::string spell(const std::vector<RegisterPolicy>& policies);
 
 // True for a budget that can be written into the kernel's source and then holds wherever it is compiled.
 bool travels_with_source(const RegisterPolicy& policy);
+// Likewise for a whole variant: a macro's value can be written too; another name or a ptxas option is not a budget
+// in the source.
+bool travels_with_source(const Variant& variant);
 
 // Among budgets that are equally fast, the smaller is the better to recommend: the author's code, then no
 // budget, then the forms that travel with the source, then a flag for the whole file.

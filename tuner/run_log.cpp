@@ -4,21 +4,13 @@
 
 namespace regtune {
 
-RunLog::RunLog(const TuningRecord& record, const std::filesystem::path& cache, Progress& progress)
-    : record_(record), progress_(progress) {
-  if (!record.gpu) return;
-  store_ = Store::open(cache);
-  run_ = store_->begin(record);
+RunLog::RunLog(const TuningRecord& record, Store* store, Progress& progress)
+    : record_(record), progress_(progress), store_(store) {
+  if (store_) run_ = store_->begin(record);
 }
 
-void RunLog::on_compiled(const PolicyCode& code, std::size_t done, std::size_t of) {
-  progress_.update(fmt::format("compiled {} of {} register budgets", done, of));
-  if (!store_) return;
-  // No message of the compiler's: it crashed or was stopped, and may do better the next time.
-  if (!code.facts && code.log.empty()) return;
-  const CompileKey key{record_.source_hash,  record_.options, record_.compiler,
-                       record_.architecture, record_.kernel,  record_.regtune_version};
-  store_->keep_result(key, code.policy, {}, {code.facts, code.failure, code.log.substr(0, 4096), code.cubin});
+void RunLog::on_compiled(std::size_t done, std::size_t of) {
+  progress_.update(fmt::format("compiled {} of {}", done, of));
 }
 
 void RunLog::on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) {

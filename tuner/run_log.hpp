@@ -1,24 +1,19 @@
 #pragma once
 // What happens during a run, told to the cache and to the progress line as it happens: a run that is killed
 // has lost at most one round.
-#include <filesystem>
-#include <optional>
-
 #include "measure.hpp"
 #include "progress.hpp"
 #include "record.hpp"
 #include "store.hpp"
-#include "sweep.hpp"
 
 namespace regtune {
 
 class RunLog final : public RaceObserver {
  public:
-  // Opens `cache` and begins the run there when the record has a GPU; without one nothing is stored.
-  // Throws Error(cache_unusable | cache_read_only). Both references must outlive the log.
-  RunLog(const TuningRecord& record, const std::filesystem::path& cache, Progress& progress);
+  // Begins the run in `store`; nullptr: nothing is stored. All outlive the log.
+  RunLog(const TuningRecord& record, Store* store, Progress& progress);
 
-  void on_compiled(const PolicyCode& code, std::size_t done, std::size_t of);
+  void on_compiled(std::size_t done, std::size_t of);
   void on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) override;
   void on_outcome(int id, const Outcome& outcome) override;
   void on_progress(RacePhase phase, int done, int left_in_race) override;
@@ -27,7 +22,7 @@ class RunLog final : public RaceObserver {
  private:
   const TuningRecord& record_;
   Progress& progress_;
-  std::optional<Store> store_;
+  Store* store_;
   std::int64_t run_ = 0;
 };
 

@@ -357,6 +357,10 @@ std::string demangle(const std::string& mangled_name) {
   return function.is_mangled ? display_of(function.name, function.types) : function.name;
 }
 
+std::string unqualified_name(const KernelSignature& signature) {
+  return std::string(unqualified(without_template_arguments(signature.name)));
+}
+
 bool names_kernel(const KernelSignature& signature, std::string_view wanted) {
   if (wanted == signature.mangled_name) return true;
   std::string asked = comparable(wanted);

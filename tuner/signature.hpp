@@ -31,6 +31,9 @@ KernelSignature kernel_signature(const CubinKernel& kernel, std::string_view sou
 // "_Z9decayWidePKfPfm" -> "decayWide(const float*, float*, unsigned long)"; the input where it is not mangled.
 std::string demangle(const std::string& mangled_name);
 
+// "ns::sgemm<128, float>" -> "sgemm": as the declaration in the source spells it.
+std::string unqualified_name(const KernelSignature& signature);
+
 // True when a user who says `wanted` ("decayWide", "ns::decayWide", "sgemm<128, float>", or the mangled
 // name) means this kernel. White space does not count.
 bool names_kernel(const KernelSignature& signature, std::string_view wanted);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -9,6 +11,7 @@
 
 #include "key.hpp"
 #include "regtune/error.hpp"
+#include "source_scan.hpp"
 
 namespace regtune {
 namespace {
@@ -106,6 +109,33 @@ void refuse_own_options(const std::string& option) {
           fmt::format("compiler option {}: a kernel is tuned as a whole program; leave the option out", option));
 }
 
+// The end of the leading run of directives and comments that holds all its includes, outside any #if. Nothing
+// of it may declare a kernel: the prelude stands behind it.
+std::size_t end_of_headers(std::string_view text) {
+  std::size_t end = 0;
+  int depth = 0;
+  bool included = false;
+  for (const Token& token : tokenize(text)) {
+    if (token.kind == TokenKind::comment) continue;
+    if (token.kind != TokenKind::directive) break;
+    std::string directive = spelling(text, token);
+    std::erase_if(directive, [](char c) { return c == ' ' || c == '\t'; });
+    if (directive.starts_with("#if")) ++depth;
+    if (directive.starts_with("#endif")) --depth;
+    included = included || directive.starts_with("#include");
+    if (included && depth == 0) end = token.offset + token.length;
+  }
+  return end;
+}
+
+// True when the kernel that is wanted stands in the text itself and not in a header.
+bool holds_kernel(std::string_view text, const std::optional<std::string>& wanted) {
+  const std::vector<ScannedKernel> kernels = scan_kernels(text);
+  return std::any_of(kernels.begin(), kernels.end(), [&](const ScannedKernel& kernel) {
+    return !wanted || wanted->find(kernel.name) != std::string::npos;
+  });
+}
+
 std::string prelude(const RegisterPolicy& policy) {
   if (std::holds_alternative<AuthorsOwn>(policy)) return "";
   std::string attributes;
@@ -124,6 +154,51 @@ std::string prelude(const RegisterPolicy& policy) {
       "#undef __maxnreg__\n#define __maxnreg__(...)\n"
       "#undef __global__\n#define __global__ __attribute__((global)){}\n",
       attributes);
+}
+
+// The name that an object-like #define gives a value; empty for any other directive.
+std::string defined_name(std::string_view text, const Token& token) {
+  const std::string directive = spelling(text, token);
+  std::size_t at = directive.find("define");
+  if (token.kind != TokenKind::directive || at == std::string::npos ||
+      directive.find_first_not_of(" \t", 1) != at)
+    return "";
+  at = directive.find_first_not_of(" \t", at + 6);
+  if (at == std::string::npos) return "";
+  std::size_t end = at;
+  while (end < directive.size() && (std::isalnum(static_cast<unsigned char>(directive[end])) || directive[end] == '_')) ++end;
+  if (end < directive.size() && directive[end] == '(') return "";
+  return directive.substr(at, end - at);
+}
+
+// The text with the values of these macros in the source's own #define lines. No line is added or removed.
+std::string with_macros(const std::string& text, const std::map<std::string, std::string>& macros) {
+  if (macros.empty()) return text;
+  std::string result;
+  std::size_t copied = 0;
+  for (const Token& token : tokenize(text)) {
+    const auto macro = macros.find(defined_name(text, token));
+    if (macro == macros.end()) continue;
+    const std::string_view old = std::string_view(text).substr(token.offset, token.length);
+    result.append(text, copied, token.offset - copied);
+    result += fmt::format("#define {} {}", macro->first, macro->second);
+    result.append(static_cast<std::size_t>(std::count(old.begin(), old.end(), '\n')), '\n');
+    copied = token.offset + token.length;
+  }
+  return result + text.substr(copied);
+}
+
+// Definitions of those that the text does not define itself.
+std::string missing_macros(const std::string& text, const std::map<std::string, std::string>& macros) {
+  std::string result;
+  if (macros.empty()) return result;
+  const std::vector<Token> tokens = tokenize(text);
+  for (const auto& [name, value] : macros) {
+    const bool defined = std::any_of(tokens.begin(), tokens.end(),
+                                     [&](const Token& token) { return defined_name(text, token) == name; });
+    if (!defined) result += fmt::format("#define {} {}\n", name, value);
+  }
+  return result;
 }
 
 std::string quoted_literal(const std::string& path) {
@@ -174,24 +249,71 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
   unit.fixed_options = compiler.fixed_options;
   if (description.kernel && description.kernel->find('<') != std::string::npos)
     unit.name_expressions.push_back(*description.kernel);
+  if (holds_kernel(source.text, description.kernel)) unit.header_end = end_of_headers(source.text);
+  unit.precompiles_headers = compiler.precompiles_headers;
   return unit;
 }
 
-NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy) {
+int cap_of(const CompileUnit& unit, const RegisterPolicy& policy) {
+  if (std::holds_alternative<AuthorsOwn>(policy)) return unit.author_cap;
+  const auto* asked = std::get_if<RegisterCap>(&policy);
+  return asked ? asked->registers_per_thread : 0;
+}
+
+NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcOutput output,
+                             const std::string& header_folder) {
   NvrtcRequest request;
+  request.output = output;
   request.file_name = unit.source.path.string();
-  request.source = prelude(policy) + "#line 1 " + quoted_literal(request.file_name) + "\n" + unit.source.text;
+  const std::string file = quoted_literal(request.file_name);
+  const std::string text = with_macros(unit.source.text, build.choice.macros);
+  const std::size_t header_end = unit.header_end == 0 ? 0 : end_of_headers(text);
+  const std::string headers = text.substr(0, header_end);
+  const auto header_lines = std::count(headers.begin(), headers.end(), '\n');
+  request.source = missing_macros(unit.source.text, build.choice.macros);
+  // NVRTC precompiles no headers behind a #line, and without anything in front none is needed.
+  if (!request.source.empty()) request.source += fmt::format("#line 1 {}\n", file);
+  request.source += headers;
+  if (header_end > 0) request.source += "\n#pragma nv_hdrstop\n";
+  request.source += prelude(build.policy);
+  if (build.choice.renamed) request.source += fmt::format("#define {0} cutlass_{0}\n", unit.kernel_name);
+  request.source += fmt::format("#line {} {}\n{}", header_lines + 1, file, text.substr(header_end));
   request.name_expressions = unit.name_expressions;
-  request.options = {"--gpu-architecture=" + unit.architecture, "--ptxas-options=-v"};
+  if (build.choice.renamed)
+    for (std::string& expression : request.name_expressions)
+      expression.insert(expression.find(unit.kernel_name), "cutlass_");
+  request.options = {"--gpu-architecture=" + unit.architecture};
+  if (output == NvrtcOutput::cubin) request.options.emplace_back("--ptxas-options=-v");
   request.options.insert(request.options.end(), unit.fixed_options.begin(), unit.fixed_options.end());
-  for (const auto* folders : {&unit.include_folders, &unit.toolkit_folders})
-    for (const std::string& folder : *folders) request.options.push_back("--include-path=" + folder);
-  request.options.insert(request.options.end(), unit.options.begin(), unit.options.end());
-  int cap = 0;
-  if (std::holds_alternative<AuthorsOwn>(policy)) cap = unit.author_cap;
-  if (const auto* asked = std::get_if<RegisterCap>(&policy)) cap = asked->registers_per_thread;
-  if (cap != 0) request.options.push_back(fmt::format("--maxrregcount={}", cap));
+  for (const std::vector<std::string>& folders : {unit.include_folders, unit.toolkit_folders})
+    for (const std::string& folder : folders) request.options.push_back("--include-path=" + folder);
+  const std::vector<std::string> options = options_of(unit, build);
+  request.options.insert(request.options.end(), options.begin(), options.end());
+  if (unit.precompiles_headers && header_end > 0 && !header_folder.empty()) {
+    request.options.emplace_back("--pch");
+    request.options.push_back("--pch-dir=" + header_folder);
+  }
+  const int cap = cap_of(unit, build.policy);
+  if (output == NvrtcOutput::lto_ir)
+    request.options.emplace_back("-dlto");
+  else if (cap != 0)
+    request.options.push_back(fmt::format("--maxrregcount={}", cap));
   return request;
+}
+
+std::vector<std::string> options_of(const CompileUnit& unit, const Build& build) {
+  std::vector<std::string> options = unit.options;
+  if (build.choice.register_usage_level >= 0)
+    options.push_back(fmt::format("--ptxas-options=--register-usage-level={}", build.choice.register_usage_level));
+  return options;
+}
+
+std::string renamed_kernel(const std::string& mangled, const std::string& name) {
+  // Itanium ABI: an identifier is written behind its length; extern "C" names stand as they are.
+  const std::string own = fmt::format("{}{}", name.size(), name);
+  const auto at = mangled.starts_with("_Z") ? mangled.find(own) : std::string::npos;
+  if (at == std::string::npos) return "cutlass_" + mangled;
+  return fmt::format("{}{}cutlass_{}{}", mangled.substr(0, at), name.size() + 8, name, mangled.substr(at + own.size()));
 }
 
 std::string source_hash(const CompileUnit& unit) {

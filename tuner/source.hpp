@@ -8,6 +8,7 @@
 
 #include "description.hpp"
 #include "nvrtc.hpp"
+#include "record.hpp"
 #include "regtune/types.hpp"
 
 namespace regtune {
@@ -21,6 +22,10 @@ struct CompilerIdentity {
   // Options of regtune's own that this version knows: a fixed seed for names in anonymous namespaces, and no
   // cache of NVRTC's own, from which a hit comes without ptxas's report.
   std::vector<std::string> fixed_options;
+  bool precompiles_headers = false;  // NVRTC 12.8 and later
+  std::string linker;                // "nvJitLink 13.0"; empty: there is none
+  std::string why_no_linker;         // why it is not there or not used; empty: it is used
+  bool linker_takes_no_cache = false;
 };
 
 struct Source {
@@ -31,7 +36,14 @@ struct Source {
 // Throws Error(file_not_found).
 Source read_source(const std::filesystem::path& path);
 
-// Everything a compilation needs but the budget.
+// One way to compile the kernel: what varies over a sweep.
+struct Build {
+  RegisterPolicy policy;
+  SourceChoice choice = {};
+  friend bool operator==(const Build&, const Build&) = default;
+};
+
+// Everything a compilation needs but the build.
 struct CompileUnit {
   Source source;
   std::vector<std::string> options;          // the author's, without a register cap
@@ -41,6 +53,11 @@ struct CompileUnit {
   std::vector<std::string> toolkit_folders;  // the toolkit's, searched after them
   std::string architecture;                  // "sm_90"
   std::vector<std::string> name_expressions;
+  // Where the part of the text ends that only includes headers; the prelude stands behind it, so that the
+  // precompiled headers serve every budget. 0: there is no such part, or the kernel may be in a header.
+  std::size_t header_end = 0;
+  bool precompiles_headers = false;
+  std::string kernel_name;  // unqualified, as the source spells it; needed by builds that rename it
 };
 
 // Takes a register cap out of the author's options, and refuses what regtune itself decides (the
@@ -48,8 +65,20 @@ struct CompileUnit {
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
                          const CompilerIdentity& compiler);
 
-// What NVRTC is asked to do for one budget.
-NvrtcRequest compile_request(const CompileUnit& unit, const RegisterPolicy& policy);
+// What NVRTC is asked to do for one build. LTO-IR holds no cap: nvJitLink gets it. `header_folder`: where to
+// keep and find precompiled headers of this kind of output; empty: nowhere.
+NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcOutput output,
+                             const std::string& header_folder);
+
+// The author's compiler options and those that the build adds, without a cap.
+std::vector<std::string> options_of(const CompileUnit& unit, const Build& build);
+
+// The cap that the policy puts on the compiler's command line; 0: none.
+int cap_of(const CompileUnit& unit, const RegisterPolicy& policy);
+
+// The name that makes ptxas allocate otherwise: "cutlass_" in front of the kernel's own (DESIGN.md, "The
+// name"). `mangled` is the kernel's; `name` its unqualified name in the source.
+std::string renamed_kernel(const std::string& mangled, const std::string& name);
 
 // 32 hex digits over the text, the text of every file of the author's that it includes, the options and the
 // template-ids. With the architecture and the compiler's build, which are keyed beside it, equal exactly when

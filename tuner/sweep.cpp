@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "code_equality.hpp"
 #include "kernel_choice.hpp"
+#include "link_options.hpp"
 #include "ptxas_report.hpp"
 #include "regtune/error.hpp"
 #include "static_facts.hpp"
@@ -10,45 +15,209 @@
 namespace regtune {
 namespace {
 
-PolicyCode policy_code(const SweepPlan& plan, const RegisterPolicy& policy, const CompiledCode& compiled) {
-  PolicyCode code{policy, compiled.cubin, compiled.log, {}, compiled.failure};
+// Why LTO-IR is not even tried; empty: it is.
+std::string why_not_linked(const CompilerIdentity& compiler, const CompileUnit& unit) {
+  if (!compiler.why_no_linker.empty()) return compiler.why_no_linker;
+  std::string why;
+  link_options({unit.architecture, 0, "", unit.options, true}, why);
+  return why;
+}
+
+}  // namespace
+
+Sweep::Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper)
+    : pool_(pool), unit_(std::move(unit)), keeper_(keeper), why_plain_(why_not_linked(pool.identity(), unit_)) {}
+
+CompileJob Sweep::plain_job(int id, const Build& build, bool in_server) const {
+  const std::string folder = pool_.scratch_folder().empty() ? "" : pool_.scratch_folder() + "/plain";
+  return {id, compile_request(unit_, build, NvrtcOutput::cubin, folder), {}, in_server};
+}
+
+CompileJob Sweep::linked_job(int id, const Build& build, bool only_this_kernel) const {
+  const std::string folder = pool_.scratch_folder().empty() ? "" : pool_.scratch_folder() + "/lto";
+  const std::string kernel_to_keep = only_this_kernel && several_kernels_ ? kernel_of(build) : "";
+  std::string why_not;  // none: the constructor has asked
+  return {id, compile_request(unit_, build, NvrtcOutput::lto_ir, folder),
+          link_options({unit_.architecture, cap_of(unit_, build.policy), kernel_to_keep, options_of(unit_, build),
+                        pool_.identity().linker_takes_no_cache},
+                       why_not),
+          false};
+}
+
+std::string Sweep::kernel_of(const Build& build) const {
+  return build.choice.renamed ? renamed_kernel(kernel_, unit_.kernel_name) : kernel_;
+}
+
+Error Sweep::not_compiled(const std::string& why) const {
+  return Error(ErrorKind::source_not_compiled,
+               fmt::format("{}: {} does not compile it for {}:\n{}", unit_.source.path.string(), pool_.identity().name,
+                           unit_.architecture, why));
+}
+
+const CompiledCode& Sweep::first() {
+  if (std::optional<CompiledCode> kept = keeper_.first(way())) {
+    first_is_kept_ = true;
+    return first_ = std::move(*kept);
+  }
+  if (linked()) {
+    // The text without bounds is what every cap is made of.
+    prepare_front_ends({{CompilerDefault{}}});
+    first_ = pool_.prepare(linked_job(0, {CompilerDefault{}}, false));
+    if (!first_.compiled) why_plain_ = "no LTO-IR of this source: " + first_.failure.substr(0, first_.failure.find('\n'));
+  }
+  if (!linked()) first_ = pool_.prepare(plain_job(0, {AuthorsOwn{}}, true));
+  if (!first_.compiled) throw not_compiled(first_.failure);
+  return first_;
+}
+
+void Sweep::begin(const std::string& kernel, const std::string& name, const GpuLimits& limits,
+                  const std::vector<Build>& builds) {
+  kernel_ = kernel;
+  unit_.kernel_name = name;
+  limits_ = limits;
+  several_kernels_ = read_cubin(first_.cubin).kernels.size() > 1;
+  // Not before a kernel of it is wanted: of a run that ends with an error nothing is kept.
+  if (!first_is_kept_) keeper_.keep_first(way(), first_);
+  add(builds);
+}
+
+// Each distinct text goes through the front end once, in the server, before workers are forked from it.
+void Sweep::prepare_front_ends(const std::vector<Build>& builds) {
+  for (const Build& build : builds) {
+    if (std::find(prepared_.begin(), prepared_.end(), build.choice) != prepared_.end()) continue;
+    prepared_.push_back(build.choice);
+    CompileJob front_end = linked_job(0, {CompilerDefault{}, build.choice}, true);
+    front_end.link_options.reset();
+    pool_.prepare(front_end);  // a text that does not compile fails again in a worker, and there it is told
+  }
+}
+
+void Sweep::add(const std::vector<Build>& builds) {
+  std::vector<int> to_compile;
+  std::vector<Build> missing;
+  for (const Build& build : builds) {
+    const auto index = static_cast<int>(builds_.size());
+    builds_.push_back(build);
+    ++undelivered_;
+    if (std::optional<BuildCode> kept = keeper_.find(way_of(build), kernel_, build)) {
+      ready_[index] = std::move(*kept);
+    } else {
+      to_compile.push_back(index);
+      missing.push_back(build);
+    }
+  }
+  if (linked() && !missing.empty()) {
+    if (pool_.unfinished() == 0) prepare_front_ends(missing);
+    if (witness_cap_ == 0) {
+      // A cap that binds, so that the comparison sees the register allocator at work.
+      const Cubin cubin = read_cubin(first_.cubin);
+      const CubinKernel* compiled = find_kernel(cubin, kernel_);
+      witness_cap_ = std::clamp(compiled ? compiled->registers_per_thread * 3 / 4 : 64, compiler_minimum_registers, 255);
+      trusted_ = false;
+      pool_.submit(plain_job(kPlainWitness, {RegisterCap{witness_cap_}}, true));
+      pool_.submit(linked_job(kLinkedWitness, {RegisterCap{witness_cap_}}, true));
+    }
+  }
+  for (const int index : to_compile) submit(index);
+}
+
+void Sweep::submit(int index) {
+  const Build& build = builds_[static_cast<std::size_t>(index)];
+  const int id = generation_ * kGeneration + index;
+  if (build == Build{AuthorsOwn{}})
+    pool_.submit(plain_job(id, build, linked()));
+  else if (linked())
+    pool_.submit(linked_job(id, build, true));
+  else
+    pool_.submit(plain_job(id, build, false));
+}
+
+BuildCode Sweep::read_back(const Build& build, const CompiledCode& compiled) const {
+  BuildCode code{build, kernel_of(build), compiled.cubin, compiled.log, {}, compiled.failure};
   if (!compiled.compiled) return code;
   try {
     const Cubin cubin = read_cubin(compiled.cubin);
-    const CubinKernel* kernel = find_kernel(cubin, plan.kernel);
+    const CubinKernel* kernel = find_kernel(cubin, code.kernel);
     if (!kernel) {
-      code.failure = fmt::format("the compiled file holds no {}", plan.kernel);
+      code.failure = fmt::format("the compiled file holds no {}", code.kernel);
       return code;
     }
     std::optional<int> option_cap;
-    if (std::holds_alternative<AuthorsOwn>(policy) && plan.unit.author_cap != 0) option_cap = plan.unit.author_cap;
+    if (std::holds_alternative<AuthorsOwn>(build.policy) && unit_.author_cap != 0) option_cap = unit_.author_cap;
     const PtxasReport report = read_ptxas_report(compiled.log);
-    code.facts = static_facts(*kernel, report.find(kernel->name), policy, plan.limits, option_cap);
+    code.facts = static_facts(*kernel, report.find(kernel->name), build.policy, limits_, option_cap);
   } catch (const Error& unreadable) {
     code.failure = unreadable.what();
   }
   return code;
 }
 
-}  // namespace
-
-std::vector<PolicyCode> compile_policies(CompilePool& pool, const SweepPlan& plan,
-                                         const std::vector<RegisterPolicy>& policies, const CompiledCode& authors_code,
-                                         const std::function<void(const PolicyCode&)>& on_each) {
-  std::vector<PolicyCode> codes;
-  const auto keep = [&](const RegisterPolicy& policy, const CompiledCode& compiled) {
-    codes.push_back(policy_code(plan, policy, compiled));
-    on_each(codes.back());
-  };
-  for (std::size_t i = 0; i < policies.size(); ++i) {
-    if (std::holds_alternative<AuthorsOwn>(policies[i]))
-      keep(policies[i], authors_code);
-    else
-      pool.submit({static_cast<int>(i), compile_request(plan.unit, policies[i])});
+std::optional<BuildCode> Sweep::next(Deadline deadline) {
+  while (undelivered_ > 0) {
+    if (trusted_ && !ready_.empty()) {
+      BuildCode code = std::move(ready_.begin()->second);
+      ready_.erase(ready_.begin());
+      --undelivered_;
+      if (!code.kept) keeper_.keep(way_of(code.build), kernel_, code);
+      return code;
+    }
+    const std::optional<CompiledCode> compiled = pool_.next(deadline);
+    if (!compiled) return {};
+    receive(*compiled);
   }
-  while (const std::optional<CompiledCode> compiled = pool.next())
-    keep(policies.at(static_cast<std::size_t>(compiled->id)), *compiled);
-  return codes;
+  return {};
+}
+
+void Sweep::receive(const CompiledCode& compiled) {
+  if (compiled.id == kPlainWitness) {
+    plain_witness_ = compiled;
+  } else if (compiled.id == kLinkedWitness) {
+    linked_witness_ = compiled;
+  } else if (compiled.id / kGeneration == generation_) {
+    const int index = compiled.id % kGeneration;
+    const Build& build = builds_.at(static_cast<std::size_t>(index));
+    if (build == Build{AuthorsOwn{}} && !compiled.compiled) throw not_compiled(compiled.failure);
+    ready_[index] = read_back(build, compiled);
+  }
+  if (!trusted_ && plain_witness_ && linked_witness_) compare();
+}
+
+void Sweep::compare() {
+  trusted_ = true;
+  const std::string cap = fmt::format("--maxrregcount={}", witness_cap_);
+  if (!plain_witness_->compiled)
+    fall_back(fmt::format("NVRTC fails at {}: {}", cap, plain_witness_->failure));
+  else if (!linked_witness_->compiled)
+    fall_back(fmt::format("nvJitLink fails at {}: {}", cap, linked_witness_->failure));
+  else if (const auto found = difference(plain_witness_->cubin, linked_witness_->cubin, kernel_))
+    fall_back(fmt::format("nvJitLink's code differs from NVRTC's at {}: {}", cap, *found));
+}
+
+void Sweep::fall_back(const std::string& why) {
+  keeper_.forget(Way::linked, kernel_);
+  why_plain_ = why;
+  trusted_ = true;
+  ++generation_;
+  ready_.clear();
+  pool_.abandon();
+  undelivered_ = 0;
+  add(std::exchange(builds_, {}));
+}
+
+std::optional<std::string> Sweep::difference_from_plain(const BuildCode& timed) {
+  if (!linked() || timed.build == Build{AuthorsOwn{}}) return {};
+  std::optional<BuildCode> plain = keeper_.find(Way::plain, kernel_, timed.build);
+  if (!plain) {
+    plain = read_back(timed.build, pool_.prepare(plain_job(0, timed.build, true)));
+    keeper_.keep(Way::plain, kernel_, *plain);
+  }
+  if (!plain->facts) return "plain NVRTC does not compile it: " + plain->failure;
+  return difference(plain->cubin, timed.cubin, timed.kernel);
+}
+
+std::string Sweep::route() const {
+  if (linked()) return fmt::format("LTO-IR once, then {}", pool_.identity().linker);
+  return "plain NVRTC: " + why_plain_;
 }
 
 }  // namespace regtune

@@ -12,6 +12,8 @@
 #include "compile.hpp"
 #include "decide.hpp"
 #include "device.hpp"
+#include "entrants.hpp"
+#include "kept_codes.hpp"
 #include "kernel_choice.hpp"
 #include "measure.hpp"
 #include "policy.hpp"
@@ -53,17 +55,6 @@ Target choose_target(const TuneRequest& request, Device& device, const CompilerI
   return target;
 }
 
-// The author's own code says whether the source compiles at all, and which kernels it holds.
-CompiledCode compile_authors_code(CompilePool& pool, const CompileUnit& unit, const CompilerIdentity& compiler) {
-  pool.submit({0, compile_request(unit, AuthorsOwn{})});
-  CompiledCode compiled = pool.next().value();
-  if (!compiled.compiled)
-    throw Error(ErrorKind::source_not_compiled,
-                fmt::format("{}: {} does not compile it for {}:\n{}", unit.source.path.string(), compiler.name,
-                            unit.architecture, compiled.failure));
-  return compiled;
-}
-
 TuningRecord head_of_record(const Target& target, const CompilerIdentity& compiler, const CompileUnit& unit,
                             const KernelSignature& signature, const WorkloadPlan& plan,
                             const LaunchDescription& description, const MeasureSettings& settings) {
@@ -95,44 +86,60 @@ std::vector<Dim3> blocks_of(const WorkloadPlan& plan) {
   return blocks;
 }
 
-std::vector<RegisterPolicy> policies_of(const std::vector<Variant>& variants) {
-  std::vector<RegisterPolicy> policies;
-  for (const Variant& variant : variants)
-    if (std::find(policies.begin(), policies.end(), variant.policy) == policies.end())
-      policies.push_back(variant.policy);
-  return policies;
-}
-
-// The candidates of the race: trials whose code is their own and can be launched.
-std::vector<Entrant> entrants_of(const TuningRecord& record, const std::vector<PolicyCode>& codes) {
-  std::vector<Entrant> entrants;
-  for (const Trial& trial : record.trials) {
-    if (!std::holds_alternative<NotTimed>(trial.outcome)) continue;
-    const bool in_source = std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& other) {
-      return travels_with_source(other.variant.policy) &&
-             timed_trial(record.trials, other.variant.id).variant.id == trial.variant.id;
-    });
-    entrants.push_back(
-        {{trial.variant.id, record.kernel, code_of(codes, trial.variant.policy).cubin, trial.shape}, in_source});
+std::vector<Build> builds_of(const std::vector<Trial>& trials) {
+  std::vector<Build> builds;
+  for (const Trial& trial : trials) {
+    const Build build{trial.variant.policy, trial.variant.choice};
+    if (std::find(builds.begin(), builds.end(), build) == builds.end()) builds.push_back(build);
   }
-  return entrants;
+  return builds;
 }
 
-int reference_of(const TuningRecord& record) {
-  if (const std::optional<int> reference = choose_reference(record.trials)) return *reference;
+// The variants that are planned, before anything is known of them.
+std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const WorkloadPlan& plan) {
+  std::vector<Trial> trials;
+  for (const Variant& variant : variants) {
+    const auto shape = std::find_if(plan.shapes.begin(), plan.shapes.end(),
+                                    [&](const LaunchShape& s) { return s.block == variant.block; });
+    trials.push_back({variant, *shape, {}, NotTimed{}});
+  }
+  return trials;
+}
+
+Error nothing_launchable(const TuningRecord& record) {
   const auto* refused = std::get_if<NotLaunchable>(&record.trials.front().outcome);
-  throw Error(ErrorKind::nothing_launchable,
-              fmt::format("{}: no register budget makes it launchable with this block: {}. Choose a smaller --block",
-                          record.signature, refused ? refused->reason : "none compiled"));
+  return Error(ErrorKind::nothing_launchable,
+               fmt::format("{}: no register budget makes it launchable with this block: {}. Choose a smaller --block",
+                           record.signature, refused ? refused->reason : "none compiled"));
 }
 
-void prepare_device(Device& device, CompilePool& pool, const WorkloadPlan& plan, const TuningRecord& record,
-                    const CompilerIdentity& compiler) {
-  pool.submit({0, device_code_request(plan, record.architecture, compiler)});
-  const CompiledCode device_code = pool.next().value();
-  if (!device_code.compiled)
-    throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + device_code.failure);
-  device.prepare(plan, device_code, record.settings.timeout_ms);
+int reference_id(const TuningRecord& record) { return choose_reference(record.trials).value(); }
+
+// What is recommended must be what a user gets who types the option or writes the bound: the code that was timed.
+std::optional<std::string> difference_of_winners(Sweep& sweep, const CompiledEntrants& entrants,
+                                                 const Verdict& verdict) {
+  std::vector<int> winners{verdict.best_id, verdict.best_in_source_id};
+  if (verdict.best_renamed_id) winners.push_back(*verdict.best_renamed_id);
+  for (const int id : winners)
+    if (auto difference = sweep.difference_from_plain(entrants.code_of_trial(id))) return difference;
+  return {};
+}
+
+void tell_about_gpu(const Target& target, const Device& device, Progress& progress) {
+  if (!target.gpu) {
+    progress.note("regtune: nothing will be timed: " +
+                  (device.why_not().empty() ? "--arch is not the GPU's" : device.why_not()));
+    return;
+  }
+  for (const std::string& user : target.gpu->other_users)
+    progress.note("regtune: the GPU is not idle, which makes times uncertain: " + user);
+}
+
+CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, const std::string& architecture) {
+  CompiledCode code = pool.prepare({0, device_code_request(plan, architecture, pool.identity()), {}, true});
+  if (!code.compiled)
+    throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + code.failure);
+  return code;
 }
 
 }  // namespace
@@ -141,46 +148,58 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   Device device(request.device);  // the driver comes up while the source is read and compiled
   const Source source = read_source(request.source);
   const LaunchDescription description = with_flags(read_description(source.path, source.text), request.flags);
-  const CompilerIdentity compiler = CompilePool::identify();
+  CompilePool pool(request.jobs, request.compile_limit_s);
+  const CompilerIdentity& compiler = pool.identity();
   const Target target = choose_target(request, device, compiler);
-  if (target.gpu)
-    for (const std::string& user : target.gpu->other_users)
-      progress.note("regtune: the GPU is not idle, which makes times uncertain: " + user);
-  if (!target.gpu) progress.note("regtune: nothing will be timed: " + device.why_not());
+  tell_about_gpu(target, device, progress);
+  // An unusable cache is better known before the work than after. Without a GPU nothing is stored.
+  std::filesystem::path cache;
+  std::optional<Store> store;
+  if (target.gpu) {
+    cache = request.cache ? *request.cache : default_cache_path();
+    store = Store::open(cache);
+  }
 
   const CompileUnit unit = compile_unit(source, description, target.architecture, compiler);
-  CompilePool pool(request.jobs, request.compile_limit_s);
-  progress.stage("compiling the author's code");
-  const CompiledCode authors_code = compile_authors_code(pool, unit, compiler);
+  KeptCodes kept(store ? &*store : nullptr, unit, compiler);
+  Sweep sweep(pool, unit, kept);
+  progress.stage("compiling for the first time");
+  const CompiledCode& first = sweep.first();
   const KernelSignature signature =
-      choose_kernel(read_cubin(authors_code.cubin), source.text, source.path.string(), description.kernel,
-                    authors_code.lowered_names.empty() ? "" : authors_code.lowered_names.front());
+      choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
+                    first.lowered_names.empty() ? "" : first.lowered_names.front());
   const WorkloadPlan plan = plan_workload(description, signature);
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
+
   TuningRecord record = head_of_record(target, compiler, unit, signature, plan, description, request.measure);
+  record.trials = planned_trials(search_space(target.limits, blocks_of(plan)), plan);
+  std::optional<CompiledCode> device_code;
+  if (target.gpu) device_code = compile_device_code(pool, plan, target.architecture);
+  progress.stage(fmt::format("compiling {} variants", record.trials.size()));
+  sweep.begin(record.kernel, unqualified_name(signature), target.limits, builds_of(record.trials));
+  if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
+  RunLog log(record, store ? &*store : nullptr, progress);  // from here on a run is in the cache
 
-  const std::filesystem::path cache = target.gpu && !request.cache ? default_cache_path() : request.cache.value_or("");
-  RunLog log(record, cache, progress);
-  if (target.gpu) prepare_device(device, pool, plan, record, compiler);
-
-  const std::vector<Variant> variants = search_space(target.limits, blocks_of(plan));
-  const std::vector<RegisterPolicy> policies = policies_of(variants);
-  progress.stage(fmt::format("compiling {} register budgets", policies.size()));
-  std::size_t compiled = 0;
-  const std::vector<PolicyCode> codes =
-      compile_policies(pool, {unit, record.kernel, target.limits}, policies, authors_code,
-                       [&](const PolicyCode& code) { log.on_compiled(code, ++compiled, policies.size()); });
-  record.trials = collapse(variants, codes, plan.shapes, target.limits);
-  const int reference_id = reference_of(record);
-  if (!target.gpu) return {std::move(record), ""};
-
-  const std::vector<Entrant> entrants = entrants_of(record, codes);
-  progress.stage(fmt::format("timing {} distinct codes", entrants.size()));
-  const RaceResult result =
-      race(device, entrants, timed_trial(record.trials, reference_id).variant.id, record.settings, log);
-  record.settings = result.settings;
-  for (const auto& [id, outcome] : result.outcomes) record.trials.at(static_cast<std::size_t>(id)).outcome = outcome;
-  record.verdict = decide(record.trials, reference_id, record.settings);
+  while (true) {
+    CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, log);
+    const std::optional<Entrant> reference = entrants.reference();
+    if (!reference) throw nothing_launchable(record);
+    if (!target.gpu) {
+      entrants.finish({});
+      record.route = sweep.route();
+      return {std::move(record), ""};
+    }
+    const RaceResult result = race(device, *reference, entrants, record.settings, log);
+    record.settings = result.settings;
+    entrants.finish(result.outcomes);
+    record.verdict = decide(record.trials, reference_id(record), record.settings);
+    record.route = sweep.route();
+    const std::optional<std::string> difference = difference_of_winners(sweep, entrants, *record.verdict);
+    if (!difference) break;
+    progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
+    record.trials = planned_trials(search_space(target.limits, blocks_of(plan)), plan);
+    sweep.fall_back(*difference);
+  }
   log.finish();
   return {std::move(record), cache.string()};
 }

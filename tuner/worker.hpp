@@ -27,7 +27,7 @@ class Channel {
     Message message;
   };
 
-  explicit Channel(int descriptor) : descriptor_(descriptor) {}
+  explicit Channel(int descriptor = -1) : descriptor_(descriptor) {}
   Channel(Channel&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   Channel& operator=(Channel&& other) noexcept;
   ~Channel();

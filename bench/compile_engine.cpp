@@ -1,0 +1,135 @@
+// What a sweep of every cap costs against plain NVRTC, both in one run on this machine:
+//   bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_90]
+// Baseline: the median of five warm NVRTC compilations, times the 232 caps from 24 to 255. Sweep: from nothing
+// loaded to 232 results and one winner compiled once more by plain NVRTC. Prints one row of a table.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "gpu_limits.hpp"
+#include "kept_codes.hpp"
+#include "kernel_choice.hpp"
+#include "nvrtc.hpp"
+#include "statistics.hpp"
+#include "sweep.hpp"
+#include "worker.hpp"
+
+namespace {
+
+using namespace regtune;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// In a child, as everything that loads a compiler: the parent forks workers later.
+std::vector<double> warm_nvrtc_seconds(const NvrtcRequest& request, int runs) {
+  Worker worker([&](Channel& channel) {
+    const Nvrtc nvrtc = Nvrtc::open();
+    if (!nvrtc.compile(request).compiled) return;
+    std::vector<double> seconds;
+    for (int i = 0; i < runs; ++i) {
+      const auto start = Clock::now();
+      nvrtc.compile(request);
+      seconds.push_back(seconds_since(start));
+    }
+    channel.send(seconds);
+  });
+  return worker.channel().receive().message.get<std::vector<double>>();
+}
+
+struct SweepCost {
+  double wall_s = 0;
+  double back_end_wall_s = 0;  // from the first submission to the last result
+  double cpu_s = 0;            // of the workers in that time
+  double peak_mib = 0;         // sum over processes of each one's peak; shared pages count in each
+  std::size_t compiled = 0;
+  std::size_t distinct = 0;
+  std::string route;
+  std::string check;  // of the winner, against plain NVRTC
+};
+
+SweepCost sweep_all_caps(const Source& source, const LaunchDescription& description, const std::string& architecture,
+                         int jobs, Store* store) {
+  SweepCost cost;
+  const auto start = Clock::now();
+  CompilePool pool(jobs, 600);
+  const CompileUnit unit = compile_unit(source, description, architecture, pool.identity());
+  KeptCodes kept(store, unit, pool.identity());
+  Sweep sweep(pool, unit, kept);
+  const CompiledCode& first = sweep.first();
+  const KernelSignature kernel = choose_kernel(read_cubin(first.cubin), source.text, source.path.string(),
+                                               description.kernel, first.lowered_names.empty() ? "" : first.lowered_names[0]);
+  std::vector<Build> caps;
+  for (int cap = 24; cap <= 255; ++cap) caps.push_back({RegisterCap{cap}});
+  const double cpu_before = pool.usage().cpu_s;
+  const auto back_end_start = Clock::now();
+  sweep.begin(kernel.mangled_name, unqualified_name(kernel), *gpu_limits(architecture), caps);
+  std::vector<std::string> hashes;
+  std::optional<BuildCode> winner;  // any will do: what its check costs does not depend on which it is
+  while (auto code = sweep.next()) {
+    if (!code->facts) continue;
+    hashes.push_back(code->facts->code_hash);
+    if (!winner) winner = std::move(*code);
+  }
+  cost.back_end_wall_s = seconds_since(back_end_start);
+  cost.cpu_s = pool.usage().cpu_s - cpu_before;
+  if (winner) cost.check = sweep.difference_from_plain(*winner).value_or("equal");
+  cost.wall_s = seconds_since(start);
+  cost.peak_mib = pool.usage().peak_mib;
+  cost.compiled = hashes.size();
+  std::sort(hashes.begin(), hashes.end());
+  cost.distinct = static_cast<std::size_t>(std::unique(hashes.begin(), hashes.end()) - hashes.begin());
+  cost.route = sweep.route();
+  return cost;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string file, architecture = "sm_90";
+  int jobs = 2;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--jobs") == 0 && i + 1 < argc) jobs = std::max(1, std::atoi(argv[++i]));
+    else if (std::strcmp(argv[i], "--arch") == 0 && i + 1 < argc) architecture = argv[++i];
+    else file = argv[i];
+  }
+  if (file.empty()) {
+    fmt::print(stderr, "usage: bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_XX]\n");
+    return 2;
+  }
+  try {
+    const Source source = read_source(file);
+    const LaunchDescription description = read_description(source.path, source.text);
+    std::vector<double> nvrtc;
+    {
+      CompilePool pool(1, 600);
+      const CompileUnit unit = compile_unit(source, description, architecture, pool.identity());
+      nvrtc = warm_nvrtc_seconds(compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), 5);
+    }
+    const double one = median(nvrtc);
+    const SweepCost cost = sweep_all_caps(source, description, architecture, jobs, nullptr);
+    // Twice into a scratch cache: what the second run costs, which finds everything there.
+    const std::filesystem::path cache = std::filesystem::temp_directory_path() / fmt::format("regtune-bench-{}.db", getpid());
+    double cold_s = 0;
+    double warm_s = 0;
+    {
+      Store store = Store::open(cache);
+      cold_s = sweep_all_caps(source, description, architecture, jobs, &store).wall_s;
+      warm_s = sweep_all_caps(source, description, architecture, jobs, &store).wall_s;
+    }
+    for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(cache.string() + part);
+    fmt::print("| kernel | jobs | NVRTC, median of 5 | x 232 | sweep of 232 caps | ratio | back end, CPU use | peak memory | codes | check of the winner | second run | way |\n"
+               "|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+               "| {} | {} | {:.3f} s | {:.1f} s | {:.2f} s | {:.1f} | {:.0f} % of {} | {:.0f} MiB | {} of {} | {} | {:.1f} % of {:.2f} s | {} |\n",
+               source.path.stem().string(), jobs, one, one * 232, cost.wall_s, one * 232 / cost.wall_s,
+               100 * cost.cpu_s / cost.back_end_wall_s / jobs, jobs, cost.peak_mib, cost.distinct, cost.compiled,
+               cost.check, 100 * warm_s / cold_s, cold_s, cost.route);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "bench_compile_engine: {}\n", failure.what());
+    return 1;
+  }
+}

@@ -1,0 +1,152 @@
+// The compile engine with the real NVRTC and nvJitLink: one front end, a comparison before anything is handed out,
+// and nothing compiled twice.
+#include "sweep.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kept_codes.hpp"
+#include "kernel_choice.hpp"
+#include "temporary_folder.hpp"
+
+namespace regtune {
+namespace {
+
+const std::string kSource = R"(#ifndef STEPS
+#define STEPS 8
+#endif
+__global__ void __launch_bounds__(128, 8) k(const float* in, float* out) {
+  float x[24];
+#pragma unroll
+  for (int i = 0; i < 24; ++i) x[i] = in[threadIdx.x + i * 128];
+#pragma unroll
+  for (int s = 0; s < STEPS; ++s)
+#pragma unroll
+    for (int i = 0; i < 24; ++i) x[i] = x[i] * x[(i + 1) % 24] + x[(i + 7) % 24];
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 24; ++i) sum += x[i];
+  out[threadIdx.x] = sum;
+}
+)";
+
+class SweepTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      CompilePool(1, 60).identity();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  struct Run {
+    std::map<int, BuildCode> by_cap;  // 0: the author's own
+    std::string route;
+    std::size_t kept = 0;
+    std::size_t hits = 0;
+  };
+
+  Run run(Store* store, const std::string& text = kSource, const std::vector<std::string>& options = {},
+          const std::vector<Build>& extra = {}) {
+    CompilePool pool(2, 120);
+    LaunchDescription description;
+    description.options = options;
+    const CompileUnit unit = compile_unit({"k.cu", text}, description, "sm_90", pool.identity());
+    KeptCodes kept(store, unit, pool.identity());
+    Sweep sweep(pool, unit, kept);
+    const Cubin first = read_cubin(sweep.first().cubin);
+    std::vector<Build> builds{{AuthorsOwn{}}, {CompilerDefault{}}};
+    for (const int cap : {24, 28, 32, 40, 48}) builds.push_back({RegisterCap{cap}});
+    builds.insert(builds.end(), extra.begin(), extra.end());
+    sweep.begin(first.kernels.front().name, "k", gpu_limits(9, 0).value(), builds);
+    Run result;
+    std::size_t delivered = 0;
+    while (std::optional<BuildCode> code = sweep.next()) {
+      ++delivered;
+      result.kept += code->kept ? 1 : 0;
+      const auto* cap = std::get_if<RegisterCap>(&code->build.policy);
+      const bool authors = code->build == Build{AuthorsOwn{}};
+      if (cap || authors) result.by_cap.emplace(cap ? cap->registers_per_thread : 0, *code);
+      others_.push_back(*code);
+    }
+    EXPECT_EQ(delivered, builds.size()) << "each build once";
+    for (const auto& [cap, code] : result.by_cap) {
+      const auto found = sweep.difference_from_plain(code);
+      EXPECT_FALSE(found) << cap << ": " << *found;
+    }
+    result.route = sweep.route();
+    result.hits = kept.hits();
+    return result;
+  }
+
+  std::vector<BuildCode> others_;
+};
+
+TEST_F(SweepTest, LinksEveryCapAndGivesThePlainCode) {
+  const Run result = run(nullptr);
+  ASSERT_EQ(result.route.rfind("LTO-IR once, then nvJitLink", 0), 0u) << result.route;
+  for (const auto& [cap, code] : result.by_cap) {
+    ASSERT_TRUE(code.facts) << cap << ": " << code.failure;
+    EXPECT_EQ(code.facts->register_ceiling, cap == 0 ? 64 : cap) << "the author's bounds are stripped for caps alone";
+  }
+  EXPECT_GT(result.by_cap.at(24).facts->spill_store_bytes, 0);
+}
+
+TEST_F(SweepTest, AnOptionThatCannotBeSaidToTheLinkerMeansPlainNvrtc) {
+  const Run result = run(nullptr, kSource, {"--Ofast-compile=mid"});
+  EXPECT_EQ(result.route.rfind("plain NVRTC: ", 0), 0u) << result.route;
+  EXPECT_NE(result.route.find("Ofast-compile"), std::string::npos) << result.route;
+  for (const auto& [cap, code] : result.by_cap) EXPECT_TRUE(code.facts) << cap << ": " << code.failure;
+}
+
+TEST_F(SweepTest, ASecondRunCompilesNothing) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "cache.db");
+  const Run cold = run(&store);
+  EXPECT_EQ(cold.kept, 0u);
+  const Run warm = run(&store);
+  EXPECT_EQ(warm.kept, 7u);
+  for (const auto& [cap, code] : cold.by_cap) {
+    const BuildCode& kept = warm.by_cap.at(cap);
+    EXPECT_EQ(kept.facts->code_hash, code.facts->code_hash) << cap;
+    EXPECT_EQ(kept.facts->register_ceiling, code.facts->register_ceiling) << cap;
+    EXPECT_EQ(kept.facts->spill_load_bytes, code.facts->spill_load_bytes) << cap;
+    EXPECT_FALSE(kept.cubin.empty()) << cap;
+  }
+  // Another text and another option are other keys.
+  EXPECT_EQ(run(&store, kSource + "// changed\n").kept, 0u);
+  EXPECT_EQ(run(&store, kSource, {"--use_fast_math"}).kept, 0u);
+  EXPECT_EQ(run(&store).kept, 7u);
+}
+
+TEST_F(SweepTest, AnotherNameAndOtherMacrosAreCodesOfTheirOwn) {
+  SourceChoice renamed;
+  renamed.renamed = true;
+  SourceChoice fewer_steps;
+  fewer_steps.macros["STEPS"] = "2";
+  run(nullptr, kSource, {}, {{CompilerDefault{}, renamed}, {CompilerDefault{}, fewer_steps}});
+  ASSERT_EQ(others_.size(), 9u);
+  std::map<std::string, std::string> hash_of;
+  for (const BuildCode& code : others_) {
+    if (!std::holds_alternative<CompilerDefault>(code.build.policy)) continue;
+    ASSERT_TRUE(code.facts) << code.failure;
+    EXPECT_EQ(code.kernel.find("cutlass_k") != std::string::npos, code.build.choice.renamed) << code.kernel;
+    hash_of[code.build.choice.renamed ? "renamed" : code.build.choice.macros.empty() ? "own" : "fewer"] =
+        code.facts->code_hash;
+  }
+  ASSERT_EQ(hash_of.size(), 3u);
+  EXPECT_NE(hash_of["own"], hash_of["fewer"]);
+}
+
+TEST_F(SweepTest, ASourceThatDoesNotCompileGivesTheAuthorsLines) {
+  try {
+    run(nullptr, "#define X 1\n__global__ void k(float* p) {\n  undeclared = X;\n}\n");
+    ADD_FAILURE() << "it compiled";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::source_not_compiled);
+    EXPECT_NE(std::string(error.what()).find("k.cu(3): error"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace regtune

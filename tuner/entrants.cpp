@@ -1,0 +1,128 @@
+#include "entrants.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "decide.hpp"
+#include "policy.hpp"
+#include "static_facts.hpp"
+
+namespace regtune {
+namespace {
+
+// How far around a cap that is still in the race __maxnreg__ is tried, and how many values in all.
+constexpr int kNeighbourhood = 4;
+constexpr std::size_t kMostNeighbours = 64;
+
+}  // namespace
+
+CompiledEntrants::CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes,
+                                   const GpuLimits& limits, RunLog& log)
+    : sweep_(sweep), record_(record), shapes_(shapes), log_(log), collapse_(shapes, limits), limits_(limits) {}
+
+bool CompiledEntrants::receive() {
+  std::optional<BuildCode> code = sweep_.next();
+  if (!code) return false;
+  codes_.push_back(std::move(*code));
+  const BuildCode& received = codes_.back();
+  log_.on_compiled(codes_.size(), codes_.size() + sweep_.undelivered());
+  for (Trial& trial : record_.trials) {
+    if (Build{trial.variant.policy, trial.variant.choice} != received.build) continue;
+    trial = collapse_.add(trial.variant, received);
+    if (std::holds_alternative<NotTimed>(trial.outcome)) waiting_.push_back(trial.variant.id);
+  }
+  return true;
+}
+
+Entrant CompiledEntrants::entrant(int id) const {
+  const Trial& trial = record_.trials.at(static_cast<std::size_t>(id));
+  const BuildCode& code = code_of_trial(id);
+  return {{id, code.kernel, code.cubin, trial.shape}, in_source(id)};
+}
+
+const BuildCode& CompiledEntrants::code_of_trial(int id) const {
+  const Variant& variant = record_.trials.at(static_cast<std::size_t>(id)).variant;
+  return code_of(codes_, {variant.policy, variant.choice});
+}
+
+bool CompiledEntrants::in_source(int id) const {
+  return std::any_of(record_.trials.begin(), record_.trials.end(), [&](const Trial& trial) {
+    const auto* same = std::get_if<SameCodeAs>(&trial.outcome);
+    return (same ? same->variant_id : trial.variant.id) == id && travels_with_source(trial.variant);
+  });
+}
+
+std::optional<Entrant> CompiledEntrants::reference() {
+  const auto is_there = [&] { return record_.trials.front().facts.has_value(); };
+  while (!is_there() && receive()) {
+  }
+  int id = 0;
+  if (!record_.trials.front().facts || !record_.trials.front().facts->occupancy) {
+    while (receive()) {
+    }
+    const std::optional<int> chosen = choose_reference(record_.trials);
+    if (!chosen) return {};
+    id = timed_trial(record_.trials, *chosen).variant.id;
+  } else {
+    id = timed_trial(record_.trials, 0).variant.id;
+  }
+  std::erase(waiting_, id);
+  return entrant(id);
+}
+
+std::optional<Entrant> CompiledEntrants::next() {
+  // What is there already is preferred to waiting; of that, the code with the fewest spills and then the most
+  // registers is the likeliest to be fast, and the sooner a fast code is known, the more of the slow ones cost a
+  // single launch.
+  while (waiting_.empty() && receive()) {
+  }
+  if (waiting_.empty()) return {};
+  const auto guess = [&](int id) {
+    const StaticFacts& facts = *record_.trials.at(static_cast<std::size_t>(id)).facts;
+    return std::tuple(facts.spill_store_bytes + facts.spill_load_bytes, -facts.registers_per_thread, id);
+  };
+  const auto best = std::min_element(waiting_.begin(), waiting_.end(), [&](int a, int b) { return guess(a) < guess(b); });
+  const int id = *best;
+  waiting_.erase(best);
+  return entrant(id);
+}
+
+bool CompiledEntrants::has_more(const std::vector<int>& still_racing) {
+  std::set<int> values;
+  SourceChoice authors;
+  for (const int id : still_racing)
+    for (const Trial& trial : record_.trials) {
+      const auto* cap = std::get_if<RegisterCap>(&trial.variant.policy);
+      if (!cap || !(trial.variant.choice == authors)) continue;
+      if (timed_trial(record_.trials, trial.variant.id).variant.id != id) continue;
+      for (int n = cap->registers_per_thread - kNeighbourhood; n <= cap->registers_per_thread + kNeighbourhood; ++n)
+        if (n >= compiler_minimum_registers && n <= limits_.max_registers_per_thread) values.insert(n);
+    }
+  std::vector<Build> builds;
+  for (const int n : values) {
+    if (builds.size() == kMostNeighbours) break;
+    builds.push_back({MaxRegisters{n}});
+  }
+  for (const Build& build : builds)
+    for (const LaunchShape& shape : shapes_) {
+      const Variant variant{static_cast<int>(record_.trials.size()), build.policy, shape.block};
+      record_.trials.push_back({variant, shape, {}, NotTimed{}});
+    }
+  sweep_.add(builds);
+  return !builds.empty();
+}
+
+void CompiledEntrants::finish(const std::map<int, Outcome>& outcomes) {
+  while (receive()) {
+  }
+  // By arrival the first variant of a code was the one to be timed; by id is how it is told.
+  std::vector<Variant> variants;
+  for (const Trial& trial : record_.trials) variants.push_back(trial.variant);
+  record_.trials = collapse(variants, codes_, shapes_, limits_);
+  for (const auto& [id, outcome] : outcomes) {
+    const int told_as = timed_trial(record_.trials, id).variant.id;
+    record_.trials.at(static_cast<std::size_t>(told_as)).outcome = outcome;
+  }
+}
+
+}  // namespace regtune

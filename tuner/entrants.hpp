@@ -1,0 +1,50 @@
+#pragma once
+// From compiled codes to the race, as they come: each new code gets its facts and its occupancy, codes that are
+// one machine code become one entrant, and what cannot be launched never enters. When the race has settled, the
+// budgets in the neighbourhood of the fast ones that can be written into the source join.
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collapse.hpp"
+#include "measure.hpp"
+#include "record.hpp"
+#include "run_log.hpp"
+#include "sweep.hpp"
+
+namespace regtune {
+
+class CompiledEntrants final : public EntrantSource {
+ public:
+  // The sweep was begun with every build of the record's trials. All references outlive this.
+  CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes, const GpuLimits& limits,
+                   RunLog& log);
+
+  // The code to compare with: the author's own as soon as it is there, if it can be launched; else all codes are
+  // waited for, and choose_reference says. Empty when nothing can be launched.
+  std::optional<Entrant> reference();
+  std::optional<Entrant> next() override;
+  bool has_more(const std::vector<int>& still_racing) override;
+  bool in_source(int id) const override;
+
+  // Waits for the rest, and gives every trial its final outcome: the first variant of each code, by id, carries
+  // what the race found out about it.
+  void finish(const std::map<int, Outcome>& outcomes);
+  const BuildCode& code_of_trial(int id) const;
+
+ private:
+  bool receive();  // false: none is left
+  Entrant entrant(int id) const;
+
+  Sweep& sweep_;
+  TuningRecord& record_;
+  std::vector<LaunchShape> shapes_;
+  RunLog& log_;
+  Collapse collapse_;
+  std::vector<BuildCode> codes_;
+  std::vector<int> waiting_;  // ids of trials that may enter
+  GpuLimits limits_;
+};
+
+}  // namespace regtune
