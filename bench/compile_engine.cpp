@@ -23,7 +23,9 @@ namespace {
 using namespace regtune;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // In a child, as everything that loads a compiler: the parent forks workers later.
 std::vector<double> warm_nvrtc_seconds(const NvrtcRequest& request, int runs) {
@@ -45,7 +47,7 @@ struct SweepCost {
   double wall_s = 0;
   double back_end_wall_s = 0;  // from the first submission to the last result
   double cpu_s = 0;            // of the workers in that time
-  double peak_mib = 0;         // sum over processes of each one's peak; shared pages count in each
+  double peak_mib = 0;         // sum over processes of each one's peak; what workers share with the server counts once
   std::size_t compiled = 0;
   std::size_t distinct = 0;
   std::string route;
@@ -61,8 +63,9 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
   KeptCodes kept(store, unit, pool.identity());
   Sweep sweep(pool, unit, kept);
   const CompiledCode& first = sweep.first();
-  const KernelSignature kernel = choose_kernel(read_cubin(first.cubin), source.text, source.path.string(),
-                                               description.kernel, first.lowered_names.empty() ? "" : first.lowered_names[0]);
+  const KernelSignature kernel =
+      choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
+                    first.lowered_names.empty() ? "" : first.lowered_names[0]);
   std::vector<Build> caps;
   for (int cap = 24; cap <= 255; ++cap) caps.push_back({RegisterCap{cap}});
   const double cpu_before = pool.usage().cpu_s;
@@ -93,9 +96,12 @@ int main(int argc, char** argv) {
   std::string file, architecture = "sm_90";
   int jobs = 2;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--jobs") == 0 && i + 1 < argc) jobs = std::max(1, std::atoi(argv[++i]));
-    else if (std::strcmp(argv[i], "--arch") == 0 && i + 1 < argc) architecture = argv[++i];
-    else file = argv[i];
+    if (std::strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
+      jobs = std::max(1, std::atoi(argv[++i]));
+    else if (std::strcmp(argv[i], "--arch") == 0 && i + 1 < argc)
+      architecture = argv[++i];
+    else
+      file = argv[i];
   }
   if (file.empty()) {
     fmt::print(stderr, "usage: bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_XX]\n");
@@ -113,7 +119,8 @@ int main(int argc, char** argv) {
     const double one = median(nvrtc);
     const SweepCost cost = sweep_all_caps(source, description, architecture, jobs, nullptr);
     // Twice into a scratch cache: what the second run costs, which finds everything there.
-    const std::filesystem::path cache = std::filesystem::temp_directory_path() / fmt::format("regtune-bench-{}.db", getpid());
+    const std::filesystem::path cache =
+        std::filesystem::temp_directory_path() / fmt::format("regtune-bench-{}.db", getpid());
     double cold_s = 0;
     double warm_s = 0;
     {
@@ -122,12 +129,15 @@ int main(int argc, char** argv) {
       warm_s = sweep_all_caps(source, description, architecture, jobs, &store).wall_s;
     }
     for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(cache.string() + part);
-    fmt::print("| kernel | jobs | NVRTC, median of 5 | x 232 | sweep of 232 caps | ratio | back end, CPU use | peak memory | codes | check of the winner | second run | way |\n"
-               "|---|---|---|---|---|---|---|---|---|---|---|---|\n"
-               "| {} | {} | {:.3f} s | {:.1f} s | {:.2f} s | {:.1f} | {:.0f} % of {} | {:.0f} MiB | {} of {} | {} | {:.1f} % of {:.2f} s | {} |\n",
-               source.path.stem().string(), jobs, one, one * 232, cost.wall_s, one * 232 / cost.wall_s,
-               100 * cost.cpu_s / cost.back_end_wall_s / jobs, jobs, cost.peak_mib, cost.distinct, cost.compiled,
-               cost.check, 100 * warm_s / cold_s, cold_s, cost.route);
+    fmt::print(
+        "| kernel | jobs | NVRTC, median of 5 | x 232 | sweep of 232 caps | ratio | back end, CPU use | peak memory | "
+        "codes | check of the winner | second run | way |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+        "| {} | {} | {:.3f} s | {:.1f} s | {:.2f} s | {:.1f} | {:.0f} % of {} | {:.0f} MiB | {} of {} | {} | {:.1f} % "
+        "of {:.2f} s | {} |\n",
+        source.path.stem().string(), jobs, one, one * 232, cost.wall_s, one * 232 / cost.wall_s,
+        100 * cost.cpu_s / cost.back_end_wall_s / jobs, jobs, cost.peak_mib, cost.distinct, cost.compiled, cost.check,
+        100 * warm_s / cold_s, cold_s, cost.route);
   } catch (const std::exception& failure) {
     fmt::print(stderr, "bench_compile_engine: {}\n", failure.what());
     return 1;

@@ -1,4 +1,4 @@
-// Verdict it should earn: improved by another bound. The declared one asks for five blocks per SM: 48 registers on
+// Verdict it should earn: 3.98x by __launch_bounds__(256) on an H200. Its own bound asks for 5 blocks: 48 registers on
 // sm_90, and spills. The kernel of decay_wide.cu with a hand-set budget that has aged.
 /*regtune
 kernel = "decayBounded"

@@ -1,4 +1,4 @@
-// Verdict it should earn: a stack frame of 128 bytes in every variant. No budget cures it; the source has to change.
+// Verdict it should earn: no gain. A stack frame of 128 bytes or more in every variant: the source has to change.
 // The kernel of decay_wide.cu with one more array, leak, whose index is known only at run time: registers cannot be
 // indexed, so the array lives in local memory whatever the cap.
 /*regtune

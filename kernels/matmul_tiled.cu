@@ -1,4 +1,4 @@
-// Verdict it should earn: no gain. Shared-memory tiles and one accumulator per thread need few registers.
+// Verdict it should earn: 1.006x at most, on an H200. Shared-memory tiles, one accumulator: few registers do.
 // C = A * B, row by row; A is m x k, B is k x n. Any size: the edges of a tile are filled with zeros.
 /*regtune
 kernel = "matmulTiled"

@@ -30,7 +30,9 @@ const std::string kSource = R"(__global__ void __launch_bounds__(64, 16) k(float
 }
 )";
 
-CompilerIdentity identify() { return CompilePool(1, 120).identity(); }
+CompilerIdentity identify() {
+  return CompilePool(1, 120).identity();
+}
 
 class CompilePoolTest : public testing::Test {
  protected:
@@ -51,7 +53,8 @@ class CompilePoolTest : public testing::Test {
   NvrtcRequest request(const RegisterPolicy& policy, const std::vector<std::string>& options = {}) const {
     LaunchDescription description;
     description.options = options;
-    return compile_request(compile_unit({"folder/k.cu", kSource}, description, "sm_90", compiler_), {policy}, NvrtcOutput::cubin, "");
+    return compile_request(compile_unit({"folder/k.cu", kSource}, description, "sm_90", compiler_), {policy},
+                           NvrtcOutput::cubin, "");
   }
 
   static std::map<int, CompiledCode> results_of(CompilePool& pool) {
@@ -120,7 +123,8 @@ TEST_F(CompilePoolTest, AnswersEveryJobOnce) {
   CompilePool pool(3, 120);
   const std::vector<RegisterPolicy> policies{AuthorsOwn{},    CompilerDefault{},    RegisterCap{24}, RegisterCap{32},
                                              RegisterCap{64}, LaunchBounds{512, 4}, MaxRegisters{40}};
-  for (std::size_t i = 0; i < policies.size(); ++i) pool.submit({static_cast<int>(i) * 10, request(policies[i]), {}, false});
+  for (std::size_t i = 0; i < policies.size(); ++i)
+    pool.submit({static_cast<int>(i) * 10, request(policies[i]), {}, false});
   EXPECT_EQ(pool.unfinished(), policies.size());
   const std::map<int, CompiledCode> results = results_of(pool);
   EXPECT_EQ(results.size(), policies.size());
@@ -272,7 +276,9 @@ TEST_F(CompilePoolTest, LeavesNoProcessBehind) {
   }
   EXPECT_EQ(children(), 0u);
   // A worker dies with the server, by a signal that takes its time.
-  const auto alive = [&] { return std::any_of(started.begin(), started.end(), [](pid_t pid) { return parents().contains(pid); }); };
+  const auto alive = [&] {
+    return std::any_of(started.begin(), started.end(), [](pid_t pid) { return parents().contains(pid); });
+  };
   for (int i = 0; i < 100 && alive(); ++i) usleep(20000);
   EXPECT_FALSE(alive());
 }

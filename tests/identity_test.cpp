@@ -353,7 +353,8 @@ TEST_F(Identity, HoldsForEveryTranslatedOption) {
   for (const char* architecture : {"sm_80", "sm_90"}) {
     for (const Options& options : lists) {
       const CompileUnit one = unit({"arithmetic.cu", arithmetic}, architecture, options);
-      if (!nvrtc()->compile(compile_request(one, RegisterCap{40})).compiled) continue;  // CUDA 12 knows fewer
+      if (!nvrtc()->compile(compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, "")).compiled)
+        continue;  // CUDA 12 knows fewer
       compare(one, RegisterCap{40});
     }
   }
@@ -402,9 +403,10 @@ extern "C" __global__ void many(float* p, int n) { p[0] = sum(p, n); }
   compare(one, RegisterCap{40}, ir);
   const NvrtcReply plain = nvrtc()->compile(compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, ""));
   std::string why_not;
-  const auto options = link_options(
-      {"sm_90", 40, "three", compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, "").options, link()->accepts_option("-no-cache")},
-      why_not);
+  const auto options =
+      link_options({"sm_90", 40, "three", compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, "").options,
+                    link()->accepts_option("-no-cache")},
+                   why_not);
   ASSERT_TRUE(options.has_value()) << why_not;
   const LinkReply named = link()->link({ir.lto_ir, *options});
   ASSERT_TRUE(named.linked) << named.log;
@@ -416,9 +418,10 @@ TEST_F(Identity, HoldsWhereOnlyANeighbourIsAdded) {
   const std::string neighbour =
       "__constant__ double first[3] = {1, 2, 3}; extern \"C\" __global__ void first_of_all(double* p) {\n"
       "  printf(\"%f\", p[0] * first[1]); }\n";
-  const NvrtcReply alone = nvrtc()->compile(compile_request(unit({"mixed.cu", mixed}, "sm_90"), {CompilerDefault{}}, NvrtcOutput::cubin, ""));
-  const NvrtcReply beside =
-      nvrtc()->compile(compile_request(unit({"mixed.cu", mixed + neighbour}, "sm_90"), {CompilerDefault{}}, NvrtcOutput::cubin, ""));
+  const NvrtcReply alone = nvrtc()->compile(
+      compile_request(unit({"mixed.cu", mixed}, "sm_90"), {CompilerDefault{}}, NvrtcOutput::cubin, ""));
+  const NvrtcReply beside = nvrtc()->compile(
+      compile_request(unit({"mixed.cu", mixed + neighbour}, "sm_90"), {CompilerDefault{}}, NvrtcOutput::cubin, ""));
   ASSERT_TRUE(alone.compiled && beside.compiled) << alone.log << beside.log;
   for (const char* kernel : {"functions", "prints", "tables"})
     EXPECT_EQ(difference(alone.cubin, beside.cubin, kernel), std::nullopt);

@@ -48,7 +48,7 @@ find_cuda_toolkit() {
   nvcc=$(command -v nvcc || true)
   nvcc=${nvcc:+$(dirname "$(dirname "$(readlink -f "$nvcc")")")}
   for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local/cuda-* "$nvcc" /opt/cuda; do
-    [[ -n $folder && -f $folder/include/nvrtc.h ]] || continue
+    [[ -n $folder && -f $folder/include/nvrtc.h && -f $folder/include/nvJitLink.h ]] || continue
     export CUDA_HOME=$folder
     return
   done
@@ -57,8 +57,9 @@ find_cuda_toolkit() {
   [[ -r /etc/os-release ]] && . /etc/os-release
   machine=$(uname -m)
   [[ $machine == aarch64 ]] && machine=sbsa
-  fail "the CUDA toolkit (12 or newer) was not found: no include/nvrtc.h in CUDA_HOME, CUDA_PATH, /usr/local/cuda*,
-  nvcc's folder or /opt/cuda. Set CUDA_HOME to where it is, or install it from NVIDIA's repository:
+  fail "the CUDA toolkit (12 or newer) was not found: no include/nvrtc.h and include/nvJitLink.h in CUDA_HOME,
+  CUDA_PATH, /usr/local/cuda*, nvcc's folder or /opt/cuda. Set CUDA_HOME to
+  where it is, or install it from NVIDIA's repository:
   curl -fLO https://developer.download.nvidia.com/compute/cuda/repos/$ID${VERSION_ID//./}/$machine/cuda-keyring_1.1-1_all.deb
   sudo dpkg -i cuda-keyring_1.1-1_all.deb && sudo apt-get update && sudo apt-get install -y cuda-toolkit-13-0"
 }

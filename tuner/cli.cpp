@@ -66,6 +66,7 @@ po::options_description compile_options() {
       ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")       //
       ("arch", po::value<std::string>()->value_name("sm_XX"),
        fmt::format("architecture (default: the GPU's; {} without one)", kDefaultArchitecture).c_str())     //
+      ("no-rename", po::bool_switch(), "do not try the kernel under a name that makes ptxas allocate otherwise")  //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
       ("compile-limit", po::value<double>()->default_value(600)->value_name("S"), "seconds for one compilation");
   return options;
@@ -149,6 +150,7 @@ TuneCommand tune_command(const po::variables_map& values, const Arguments& compi
   request.jobs = optional_value<int>(values, "jobs").value_or(usable_cores());
   if (request.jobs < 1 || request.jobs > 1024)
     throw Error(ErrorKind::usage, fmt::format("--jobs {}: must lie between 1 and 1024", request.jobs));
+  request.rename = !values["no-rename"].as<bool>();
   request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
   request.cache = optional_value<std::string>(values, "cache");
   request.measure.margin = in_range(values, "margin", 0, 50) / 100;

@@ -25,8 +25,9 @@ Trial Collapse::add(const Variant& variant, const BuildCode& code) {
                                  facts.max_threads_per_block, facts.required_threads_per_block};
   const auto refused = why_not_launchable(limits_, resources, variant.block);
   if (!refused) facts.occupancy = occupancy(limits_, resources, variant.block);
-  const Identity identity{facts.code_hash,       variant.block.x,     variant.block.y, variant.block.z,
-                          shape->dynamic_shared_bytes, refused.has_value()};
+  const Identity identity{
+      facts.code_hash,    variant.block.x, variant.block.y, variant.block.z, shape->dynamic_shared_bytes,
+      refused.has_value()};
   const auto [first, is_new] = first_with_.try_emplace(identity, variant.id);
   if (!is_new)
     trial.outcome = SameCodeAs{first->second};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdio>
 #include <map>
 
 #include "key.hpp"
@@ -56,16 +57,30 @@ double cpu_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-double peak_mib() {
+double resident_mib() {
+  long pages = 0;
+  long resident = 0;
+  if (FILE* const file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+    std::fclose(file);
+  }
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+// Beyond what a fork had from the server when it began: those pages are the server's, and count there.
+double peak_mib(double inherited_mib) {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  return static_cast<double>(used.ru_maxrss) / 1024;
+  return std::max(0.0, static_cast<double>(used.ru_maxrss) / 1024 - inherited_mib);
 }
 
 // Compilers and what they made so far. One object in the server's memory, of which every worker has a copy as
 // it was at the fork.
 class Compilers {
  public:
+  // In a fork of the server, before its first job.
+  void begin_worker() { inherited_mib_ = resident_mib(); }
+
   Message answer(const Message& asked) {
     if (asked.contains("identify")) return identify();
     const auto start = std::chrono::steady_clock::now();
@@ -82,7 +97,7 @@ class Compilers {
             {"lowered_names", reply.lowered_names},
             {"seconds", seconds},
             {"cpu_s", cpu_seconds() - cpu_start},
-            {"peak_mib", peak_mib()},
+            {"peak_mib", peak_mib(inherited_mib_)},
             {"pid", getpid()}};
   }
 
@@ -129,21 +144,23 @@ class Compilers {
       std::vector<std::string> folders;
       for (const auto& folder : include_folders(nvrtc().library_path())) folders.push_back(folder.string());
       std::vector<std::string> fixed;
-      if (nvrtc().accepts_option("--frandom-seed=regtune")) fixed.emplace_back("--frandom-seed=regtune");
+      // Asking costs a compilation: known versions are not asked.
+      const bool recent = nvrtc().major() >= 13;
+      if (recent || nvrtc().accepts_option("--frandom-seed=regtune")) fixed.emplace_back("--frandom-seed=regtune");
       if (nvrtc().has_own_cache()) fixed.emplace_back("--no-cache");
       Message identity{{"name", "NVRTC " + nvrtc().version()},
                        {"library_path", nvrtc().library_path()},
                        {"architectures", nvrtc().supported_architectures()},
                        {"include_folders", folders},
                        {"fixed_options", fixed},
-                       {"precompiles_headers", nvrtc().accepts_option("--pch")},
+                       {"precompiles_headers", recent || nvrtc().accepts_option("--pch")},
                        {"linker", ""},
                        {"why_no_linker", ""},
                        {"linker_takes_no_cache", false}};
       if (linker()) {
         identity["linker"] = "nvJitLink " + linker()->version();
         why_no_linker_ = linker()->cannot_serve(nvrtc()).value_or("");
-        identity["linker_takes_no_cache"] = linker()->accepts_option("-no-cache");
+        identity["linker_takes_no_cache"] = recent || linker()->accepts_option("-no-cache");
       }
       identity["why_no_linker"] = why_no_linker_;
       return identity;
@@ -157,12 +174,14 @@ class Compilers {
   bool linker_looked_for_ = false;
   std::string why_no_linker_;
   std::map<std::string, NvrtcReply> made_;
+  double inherited_mib_ = 0;
 };
 
 ForkServer compile_server() {
   const auto compilers = std::make_shared<Compilers>();
   return ForkServer([compilers](const Message& asked) { return compilers->answer(asked); },
                     [compilers](Channel& channel) {
+                      compilers->begin_worker();
                       while (true) {
                         const Channel::Received received = channel.receive();
                         if (received.state != Channel::State::message) return;

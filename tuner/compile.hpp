@@ -38,7 +38,7 @@ struct CompiledCode {
 // What the pool's processes have used so far.
 struct CompileUsage {
   double cpu_s = 0;     // of the workers, for jobs that were answered
-  double peak_mib = 0;  // each process's peak, added up: pages that processes share count in each
+  double peak_mib = 0;  // each process's peak, added up; what a worker has from the server counts there
 };
 
 class CompilePool {

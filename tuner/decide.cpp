@@ -133,12 +133,14 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
 
   const std::vector<Contender> all = confirmed_budgets(trials);
   const Gain gains(all, settings);
-  std::vector<Contender> winners;
+  std::vector<Contender> winners;  // under the kernel's own name
   std::vector<Contender> winners_in_source;
+  std::vector<Contender> winners_renamed;
   for (const Contender& contender : all) {
-    if (contender.trial->variant.id == reference_id || !gains(contender)) continue;
-    winners.push_back(contender);
-    if (travels_with_source(contender.trial->variant.policy)) winners_in_source.push_back(contender);
+    const Variant& variant = contender.trial->variant;
+    if (variant.id == reference_id || !gains(contender)) continue;
+    (variant.choice.renamed ? winners_renamed : winners).push_back(contender);
+    if (travels_with_source(variant)) winners_in_source.push_back(contender);
   }
   if (all.empty()) {
     verdict.kind = Verdict::Kind::inconclusive;
@@ -161,6 +163,15 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
   if (const std::optional<Contender> best = choose(winners_in_source, settings)) {
     verdict.best_in_source_id = best->trial->variant.id;
     verdict.speedup_in_source = best->measured->speedup;
+  }
+  if (const std::optional<Contender> renamed = choose(winners_renamed, settings)) {
+    // Another name is a price: it must pay by more than the margin.
+    const Measurement& own = *confirmed(timed_trial(trials, verdict.best_id));
+    const std::vector<double> ratios = paired_ratios(own.confirmation, renamed->measured->confirmation);
+    if (!ratios.empty() && median_interval(ratios, settings.confidence).low > gains.threshold()) {
+      verdict.best_renamed_id = renamed->trial->variant.id;
+      verdict.speedup_renamed = renamed->measured->speedup;
+    }
   }
   if (reference_id != 0 && !all.empty()) {
     // Whatever is best, it is better than code that cannot be launched.

@@ -37,7 +37,7 @@ bool CompiledEntrants::receive() {
 Entrant CompiledEntrants::entrant(int id) const {
   const Trial& trial = record_.trials.at(static_cast<std::size_t>(id));
   const BuildCode& code = code_of_trial(id);
-  return {{id, code.kernel, code.cubin, trial.shape}, in_source(id)};
+  return {{id, code.kernel, code.cubin, trial.shape}, in_source(id), own_name(id)};
 }
 
 const BuildCode& CompiledEntrants::code_of_trial(int id) const {
@@ -45,11 +45,19 @@ const BuildCode& CompiledEntrants::code_of_trial(int id) const {
   return code_of(codes_, {variant.policy, variant.choice});
 }
 
-bool CompiledEntrants::in_source(int id) const {
+bool CompiledEntrants::any_variant(int id, bool (*is_such)(const Variant&)) const {
   return std::any_of(record_.trials.begin(), record_.trials.end(), [&](const Trial& trial) {
     const auto* same = std::get_if<SameCodeAs>(&trial.outcome);
-    return (same ? same->variant_id : trial.variant.id) == id && travels_with_source(trial.variant);
+    return (same ? same->variant_id : trial.variant.id) == id && is_such(trial.variant);
   });
+}
+
+bool CompiledEntrants::in_source(int id) const {
+  return any_variant(id, [](const Variant& variant) { return travels_with_source(variant); });
+}
+
+bool CompiledEntrants::own_name(int id) const {
+  return any_variant(id, [](const Variant& variant) { return !variant.choice.renamed; });
 }
 
 std::optional<Entrant> CompiledEntrants::reference() {

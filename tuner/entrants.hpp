@@ -27,6 +27,7 @@ class CompiledEntrants final : public EntrantSource {
   std::optional<Entrant> next() override;
   bool has_more(const std::vector<int>& still_racing) override;
   bool in_source(int id) const override;
+  bool own_name(int id) const override;
 
   // Waits for the rest, and gives every trial its final outcome: the first variant of each code, by id, carries
   // what the race found out about it.
@@ -35,6 +36,8 @@ class CompiledEntrants final : public EntrantSource {
 
  private:
   bool receive();  // false: none is left
+  // Whether a variant of that code is such a one.
+  bool any_variant(int id, bool (*is_such)(const Variant&)) const;
   Entrant entrant(int id) const;
 
   Sweep& sweep_;

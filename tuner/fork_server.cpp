@@ -45,7 +45,9 @@ void serve(Channel& channel, const ForkServer::Handler& handle, const ForkServer
 
 }  // namespace
 
-ForkServer::ForkServer(Handler handle, WorkerBody body) : handle_(std::move(handle)), body_(std::move(body)) { start(); }
+ForkServer::ForkServer(Handler handle, WorkerBody body) : handle_(std::move(handle)), body_(std::move(body)) {
+  start();
+}
 
 void ForkServer::start() {
   server_ = std::make_unique<Worker>([this](Channel& channel) { serve(channel, handle_, body_); });
@@ -72,9 +74,8 @@ std::optional<Message> ForkServer::ask(const Message& request, double limit_ms, 
 ForkedWorker ForkServer::spawn() {
   server_->channel().send({{kOwn, "spawn"}});
   const Channel::Received received = server_->channel().receive(after_ms(kAnswerLimitMs));
-  const int descriptor = received.state == Channel::State::message
-                             ? server_->channel().receive_descriptor(after_ms(kAnswerLimitMs))
-                             : -1;
+  const int descriptor =
+      received.state == Channel::State::message ? server_->channel().receive_descriptor(after_ms(kAnswerLimitMs)) : -1;
   if (descriptor < 0)
     throw Error(ErrorKind::internal, fmt::format("starting a compiler process failed: its parent {}", server_->end()));
   return {Channel(descriptor), received.message.at("pid").get<pid_t>()};

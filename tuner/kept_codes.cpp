@@ -47,8 +47,10 @@ std::optional<BuildCode> KeptCodes::find(Way way, const std::string& kernel, con
   if (found == results_.end() || (found->result.facts && found->result.cubin.empty())) return {};
   ++hits_;
   const CompileResult& result = found->result;
-  return BuildCode{build,          result.entry.empty() ? kernel : result.entry, result.cubin, result.log_excerpt,
-                   result.facts, result.failure, true};
+  return BuildCode{build,        result.entry.empty() ? kernel : result.entry,
+                   result.cubin, result.log_excerpt,
+                   result.facts, result.failure,
+                   true};
 }
 
 void KeptCodes::keep(Way way, const std::string& kernel, const BuildCode& code) {

@@ -25,8 +25,7 @@ constexpr std::size_t kMostRounds = 60;
 // The confirmation is looked at after these counts of rounds only. A look after every round would find a false
 // win sooner or later; each of these few carries its share of the error.
 constexpr std::array kLooks = {15, 25, 45, 80, 140, 220, 301};
-constexpr std::size_t kFinalists = 5;          // of all
-constexpr std::size_t kFinalistsInSource = 3;  // of those that can be written into the source
+constexpr std::array<std::size_t, 3> kFinalists{5, 5, 3};  // of all, under the kernel's own name, in the source
 // What of the budget may be gone when a phase ends; the rest is the next one's.
 constexpr double kCheckShare = 0.5;
 constexpr double kRaceShare = 0.7;
@@ -170,7 +169,10 @@ class Race {
       best_first_ms_ = std::min(best_first_ms_, *ms);
     }
     // A later budget may have given a code that was here before.
-    for (Runner& runner : runners_) runner.entrant.in_source = source_.in_source(runner.entrant.candidate.id);
+    for (Runner& runner : runners_) {
+      runner.entrant.in_source = source_.in_source(runner.entrant.candidate.id);
+      runner.entrant.own_name = source_.own_name(runner.entrant.candidate.id);
+    }
   }
 
   // A code that failed after it led has sent others away by times that count for nothing. They come back with what
@@ -214,7 +216,7 @@ class Race {
     std::size_t kept = 0;
     for (Runner* runner : by_time) {
       together += runner->first_ms;
-      if (together <= ms_per_round || kept < kFinalists) {
+      if (together <= ms_per_round || kept < kFinalists[0]) {
         ++kept;
         continue;
       }
@@ -261,37 +263,48 @@ class Race {
     }
   }
 
-  Runner* fastest(bool in_source_only) {
+  // The kinds of winner that are looked for: of all, under the kernel's own name, and in the source. Each is a part
+  // of the one before.
+  enum class Kind { any, own_name, in_source };
+  static constexpr std::array kKinds{Kind::any, Kind::own_name, Kind::in_source};
+
+  static bool is_of(const Runner& runner, Kind kind) {
+    return kind == Kind::any || (kind == Kind::own_name ? runner.entrant.own_name : runner.entrant.in_source);
+  }
+
+  Runner* fastest(Kind kind) {
     Runner* best = nullptr;
     for (Runner& runner : runners_)
-      if (runner.running && (!in_source_only || runner.entrant.in_source))
+      if (runner.running && is_of(runner, kind))
         if (!best || runner.ratio.median < best->ratio.median) best = &runner;
     return best;
   }
 
-  // A code leaves when it can be neither the best of all nor the best that can be written into the source.
+  // A code leaves when it can be the best of no kind.
   void drop_beaten() {
-    Runner* best = fastest(false);
-    Runner* best_in_source = fastest(true);
-    best->led = true;
-    if (best_in_source) best_in_source->led = true;
+    std::array<Runner*, kKinds.size()> best{};
+    std::transform(kKinds.begin(), kKinds.end(), best.begin(), [this](Kind kind) { return fastest(kind); });
+    for (Runner* runner : best)
+      if (runner) runner->led = true;
     const auto beaten_by = [](const Runner& runner, const Runner* winner) {
       return winner &&
              runner.ratio.low > winner->ratio.high * (1 + guard(std::min(runner.race.size(), winner->race.size())));
     };
     for (Runner& runner : runners_) {
-      if (!runner.running || is_reference(runner) || &runner == best || &runner == best_in_source) continue;
-      if (!beaten_by(runner, best)) continue;
-      if (runner.entrant.in_source && !beaten_by(runner, best_in_source)) continue;
-      leave(runner,
-            Abandoned{fmt::format("slower than the fastest after {} rounds", runner.race.size()), measurement(runner)});
+      if (!runner.running || is_reference(runner)) continue;
+      bool may_win = false;
+      for (std::size_t i = 0; i < kKinds.size(); ++i)
+        may_win = may_win || (is_of(runner, kKinds[i]) && (&runner == best[i] || !beaten_by(runner, best[i])));
+      if (!may_win)
+        leave(runner, Abandoned{fmt::format("slower than the fastest after {} rounds", runner.race.size()),
+                                measurement(runner)});
     }
   }
 
   // Those left are as few as the finalists may be, or equal within the margin.
   bool settled() {
-    if (running() <= static_cast<int>(kFinalists) + 1) return true;
-    const Runner* best = fastest(false);
+    if (running() <= static_cast<int>(kFinalists[0]) + 1) return true;
+    const Runner* best = fastest(Kind::any);
     return std::all_of(runners_.begin(), runners_.end(), [&](const Runner& runner) {
       return !runner.running || runner.entrant.candidate.id == reference_id_ ||
              runner.ratio.high <= best->ratio.low * (1 + settings_.margin);
@@ -306,17 +319,20 @@ class Race {
     // A budget too short for the first look at all of them confirms fewer, and the foremost in any case.
     const double ms_per_round = budget_left_ms(1) / kLooks.front() / settings_.launches_per_sample;
     double together = reference().first_ms;
-    std::size_t of_all = 0;
-    std::size_t in_source = 0;
+    std::array<std::size_t, kKinds.size()> ahead{};
     for (Runner* runner : by_time) {
-      const bool travels = runner->entrant.in_source;
-      const bool foremost = of_all == 0 || (travels && in_source == 0);
-      const bool wanted = of_all < kFinalists || (travels && in_source < kFinalistsInSource);
+      bool foremost = false;
+      bool wanted = false;
+      for (std::size_t i = 0; i < kKinds.size(); ++i) {
+        if (!is_of(*runner, kKinds[i])) continue;
+        foremost = foremost || ahead[i] == 0;
+        wanted = wanted || ahead[i] < kFinalists[i];
+        ++ahead[i];
+      }
       runner->finalist = foremost || (wanted && together + runner->first_ms <= ms_per_round);
-      if (runner->finalist) together += runner->first_ms;
-      ++of_all;
-      if (travels) ++in_source;
-      if (!runner->finalist)
+      if (runner->finalist)
+        together += runner->first_ms;
+      else
         leave(*runner, Abandoned{"not separated from the fastest, and others were ahead of it", measurement(*runner)});
     }
     reference().finalist = true;
@@ -407,7 +423,7 @@ class Given final : public EntrantSource {
  public:
   Given(const std::vector<Entrant>& entrants, int reference_id) {
     for (const Entrant& entrant : entrants) {
-      in_source_[entrant.candidate.id] = entrant.in_source;
+      given_[entrant.candidate.id] = entrant;
       if (entrant.candidate.id != reference_id) left_.push_back(entrant);
     }
   }
@@ -418,10 +434,11 @@ class Given final : public EntrantSource {
     return entrant;
   }
   bool has_more(const std::vector<int>&) override { return false; }
-  bool in_source(int id) const override { return in_source_.at(id); }
+  bool in_source(int id) const override { return given_.at(id).in_source; }
+  bool own_name(int id) const override { return given_.at(id).own_name; }
 
  private:
-  std::map<int, bool> in_source_;
+  std::map<int, Entrant> given_;
   std::vector<Entrant> left_;
 };
 

@@ -16,6 +16,7 @@ namespace regtune {
 struct Entrant {
   Candidate candidate;
   bool in_source = false;  // at least one of the budgets that give this code can be written into the source
+  bool own_name = true;    // at least one gives it under the kernel's own name
 };
 
 enum class RacePhase { check, race, confirmation };
@@ -39,8 +40,9 @@ class EntrantSource {
   // Asked once, when the rounds have settled: codes that are worth a try now that `still_racing` are known to be
   // fast. next() then gives them. False: there are none.
   virtual bool has_more(const std::vector<int>& still_racing) = 0;
-  // Whether one of the budgets that give this code can be written into the source, as far as is known by now.
+  // What is known by now of a code that was given: a later budget may have given the same one.
   virtual bool in_source(int id) const = 0;
+  virtual bool own_name(int id) const = 0;
 };
 
 struct RaceResult {

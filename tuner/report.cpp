@@ -82,10 +82,25 @@ bool row_holds(const Row& row, int variant_id) {
                      [&](const Trial* trial) { return trial->variant.id == variant_id; });
 }
 
+// Every budget that gives the code, by choice; where the author's own choice gives it, the others go unsaid.
+std::string spell_budgets(const Row& row) {
+  std::vector<std::pair<SourceChoice, std::vector<RegisterPolicy>>> by_choice;
+  for (const Trial* trial : row.variants) {
+    auto same = std::find_if(by_choice.begin(), by_choice.end(),
+                             [&](const auto& entry) { return entry.first == trial->variant.choice; });
+    if (same == by_choice.end()) same = by_choice.insert(same, {trial->variant.choice, {}});
+    same->second.push_back(trial->variant.policy);
+  }
+  const bool authors = by_choice.front().first.is_authors();
+  std::vector<std::string> pieces;
+  for (const auto& [choice, policies] : by_choice)
+    if (!authors || choice.is_authors())
+      pieces.push_back(choice.is_authors() ? spell(policies) : fmt::format("{}: {}", spell(choice), spell(policies)));
+  return fmt::format("{}", fmt::join(pieces, "; "));
+}
+
 std::string budget_cell(const TuningRecord& record, const Row& row) {
-  std::vector<RegisterPolicy> policies;
-  for (const Trial* trial : row.variants) policies.push_back(trial->variant.policy);
-  std::string text = spell(policies);
+  std::string text = spell_budgets(row);
   if (several_blocks(record)) text = fmt::format("block {}: {}", spell_block(row.timed->shape.block), text);
   if (record.verdict) {
     const Verdict& verdict = *record.verdict;
@@ -94,6 +109,8 @@ std::string budget_cell(const TuningRecord& record, const Row& row) {
       text += "   <- write this";
     else if (improved && row_holds(row, verdict.best_id))
       text += "   <- best";
+    else if (verdict.best_renamed_id && row_holds(row, *verdict.best_renamed_id))
+      text += "   <- best under another name";
   }
   return text;
 }
@@ -126,8 +143,11 @@ void append_table(std::string& text, const TuningRecord& record, const ReportSty
   std::size_t hidden = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    const bool named = row_holds(row, 0) || (record.verdict && (row_holds(row, record.verdict->best_id) ||
-                                                                row_holds(row, record.verdict->best_in_source_id)));
+    const auto& verdict = record.verdict;
+    const bool named =
+        row_holds(row, 0) ||
+        (verdict && (row_holds(row, verdict->best_id) || row_holds(row, verdict->best_in_source_id) ||
+                     (verdict->best_renamed_id && row_holds(row, *verdict->best_renamed_id))));
     const bool failed = !measurement_of(*row.timed) && record.gpu && !spell_outcome(*row.timed).empty();
     if (style.all_rows || i < kRowsShown || named || failed)
       append_row(text, record, row);
@@ -183,7 +203,15 @@ std::string spell_sizes(const Sizes& sizes, const char* separator, const char* e
   return fmt::format("{}", fmt::join(pieces, separator));
 }
 
-std::string gains_text(const TuningRecord& record) {
+// ptxas allocates registers otherwise for a kernel whose name contains "cutlass".
+std::string renamed_text(const TuningRecord& record) {
+  const Verdict& v = *record.verdict;
+  if (!v.best_renamed_id) return "";
+  return fmt::format("under another name: {} faster than the author's code:  {}\n",
+                     spell_speedup(v.speedup_renamed.median), spell_choice(record, *v.best_renamed_id));
+}
+
+std::string verdict_text(const TuningRecord& record) {
   const Verdict& v = *record.verdict;
   const std::string reference = v.reference_id == 0 ? "the author's code" : spell_choice(record, v.reference_id);
   switch (v.kind) {
@@ -216,6 +244,7 @@ std::string gains_text(const TuningRecord& record) {
 std::string spell_choice(const TuningRecord& record, int variant_id) {
   const Variant& variant = record.trials.at(static_cast<std::size_t>(variant_id)).variant;
   std::string text = spell(variant.policy);
+  if (!variant.choice.is_authors()) text = fmt::format("{}, {}", spell(variant.choice), text);
   if (several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
   return text;
 }
@@ -240,7 +269,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   text += "\n";
   append_failures(text, record);
   append_diagnosis(text, record);
-  if (record.verdict) text += gains_text(record);
+  if (record.verdict) text += verdict_text(record) + renamed_text(record);
   if (!record.gpu) text += "nothing was timed and nothing stored: this machine has no GPU that can be used\n";
   if (!stored_in.empty())
     text += fmt::format("stored for {}{}{}\n", record.gpu->id.name, record.sizes.empty() ? "" : ", ",
@@ -255,7 +284,7 @@ std::string answer_text(const TuningRecord& record) {
   if (record.gpu)
     text += fmt::format("{}, {} | driver {} | {} | measured {}\n", record.gpu->id.name, record.architecture,
                         record.gpu->driver_version, record.compiler, record.started);
-  if (record.verdict) text += gains_text(record);
+  if (record.verdict) text += verdict_text(record) + renamed_text(record);
   return text;
 }
 

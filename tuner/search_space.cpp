@@ -27,4 +27,15 @@ std::vector<Variant> search_space(const GpuLimits& limits, const std::vector<Dim
   return variants;
 }
 
+void add_renamed(std::vector<Variant>& variants) {
+  const std::size_t own = variants.size();
+  for (std::size_t i = 0; i < own; ++i) {
+    Variant renamed = variants[i];
+    if (std::holds_alternative<AuthorsOwn>(renamed.policy)) continue;
+    renamed.id = static_cast<int>(variants.size());
+    renamed.choice.renamed = true;
+    variants.push_back(renamed);
+  }
+}
+
 }  // namespace regtune

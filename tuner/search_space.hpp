@@ -11,4 +11,8 @@ namespace regtune {
 // the block alone share a policy. Requires: `blocks` is not empty.
 std::vector<Variant> search_space(const GpuLimits& limits, const std::vector<Dim3>& blocks);
 
+// The same budgets once more, for the kernel under a name that contains "cutlass": ptxas then allocates registers
+// otherwise, to a gain that can exceed any cap's, or to a loss. Ids count on.
+void add_renamed(std::vector<Variant>& variants);
+
 }  // namespace regtune

@@ -79,7 +79,10 @@ class Sweep {
   BuildCode read_back(const Build& build, const CompiledCode& compiled) const;
   void receive(const CompiledCode& compiled);
   void compare();
-  void prepare_front_ends(const std::vector<Build>& builds);
+  // True for a build whose text is that of every cap: the author's, without bounds.
+  static bool shares_text(const Build& build);
+  std::string header_folder(NvrtcOutput output) const;
+  void submit_witnesses();
   Way way() const { return linked() ? Way::linked : Way::plain; }
   // The author's own code is never anything but what the author's own command gives.
   Way way_of(const Build& build) const { return build == Build{AuthorsOwn{}} ? Way::plain : way(); }
@@ -104,7 +107,11 @@ class Sweep {
   std::optional<CompiledCode> plain_witness_;
   std::optional<CompiledCode> linked_witness_;
   bool trusted_ = true;  // false while the two ways are being compared
-  std::vector<SourceChoice> prepared_;  // front ends that were run in the server
+  int witness_tries_ = 0;
+  // Headers are precompiled by the first build that has a text of its own; the others of that kind wait for it.
+  int primer_ = -1;
+  bool headers_are_precompiled_ = false;
+  std::vector<int> waiting_for_headers_;
   int generation_ = 0;
   std::size_t undelivered_ = 0;
 };

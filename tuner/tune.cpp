@@ -172,7 +172,9 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
 
   TuningRecord record = head_of_record(target, compiler, unit, signature, plan, description, request.measure);
-  record.trials = planned_trials(search_space(target.limits, blocks_of(plan)), plan);
+  std::vector<Variant> variants = search_space(target.limits, blocks_of(plan));
+  if (request.rename) add_renamed(variants);
+  record.trials = planned_trials(variants, plan);
   std::optional<CompiledCode> device_code;
   if (target.gpu) device_code = compile_device_code(pool, plan, target.architecture);
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
@@ -197,7 +199,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, *record.verdict);
     if (!difference) break;
     progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
-    record.trials = planned_trials(search_space(target.limits, blocks_of(plan)), plan);
+    record.trials = planned_trials(variants, plan);
     sweep.fall_back(*difference);
   }
   log.finish();
