@@ -70,6 +70,15 @@ std::string spell(const std::vector<RegisterPolicy>& policies) {
   return fmt::format("{}", fmt::join(pieces, ", "));
 }
 
+std::string spell(const SourceChoice& choice) {
+  std::vector<std::string> pieces;
+  for (const auto& [name, value] : choice.macros) pieces.push_back(fmt::format("{}={}", name, value));
+  if (choice.renamed) pieces.emplace_back("named cutlass_<kernel>");
+  if (choice.register_usage_level >= 0)
+    pieces.push_back(fmt::format("--register-usage-level={}", choice.register_usage_level));
+  return fmt::format("{}", fmt::join(pieces, ", "));
+}
+
 bool travels_with_source(const RegisterPolicy& policy) {
   return std::holds_alternative<LaunchBounds>(policy) || std::holds_alternative<MaxRegisters>(policy) ||
          std::holds_alternative<CompilerDefault>(policy) || std::holds_alternative<AuthorsOwn>(policy);

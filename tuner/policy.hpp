@@ -15,6 +15,9 @@ std::string spell(const RegisterPolicy& policy);
 // __launch_bounds__(256, 1..4)").
 std::string spell(const std::vector<RegisterPolicy>& policies);
 
+// "UNROLL=4, named cutlass_<kernel>, --register-usage-level=10"; empty for the author's choice.
+std::string spell(const SourceChoice& choice);
+
 // True for a budget that can be written into the kernel's source and then holds wherever it is compiled.
 bool travels_with_source(const RegisterPolicy& policy);
 // Likewise for a whole variant: a macro's value can be written too; another name or a ptxas option is not a budget

@@ -17,6 +17,7 @@ struct TuneRequest {
   int device = 0;
   int jobs = 1;                  // compilers side by side
   double compile_limit_s = 600;  // for one variant
+  bool levers = false;           // ptxas's register usage levels too
   std::optional<std::filesystem::path> cache;
   MeasureSettings measure;
 };
