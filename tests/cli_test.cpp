@@ -63,6 +63,8 @@ TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   EXPECT_DOUBLE_EQ(request.measure.budget_s, MeasureSettings{}.budget_s);
   EXPECT_DOUBLE_EQ(request.measure.timeout_ms, MeasureSettings{}.timeout_ms);
   EXPECT_TRUE(request.flags.sizes.empty() && request.flags.arguments.empty() && request.flags.options.empty());
+  EXPECT_TRUE(request.flags.tune.empty());
+  EXPECT_FALSE(request.levers);
   EXPECT_FALSE(request.flags.kernel || request.flags.block || request.flags.grid || request.flags.seed);
 }
 
@@ -92,6 +94,10 @@ TEST(Cli, EveryFlagReachesItsPlace) {
                                               "-DX=1",
                                               "-D",
                                               "Y",
+                                              "--tune",
+                                              "UNROLL=1,2",
+                                              "--tune=T=float,float4",
+                                              "--levers",
                                               "--arch",
                                               "sm_100a",
                                               "-j",
@@ -124,6 +130,8 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_EQ(flags.seed, 18446744073709551615u);
   EXPECT_EQ(flags.include_folders, (Arguments{"inc", "other"}));
   EXPECT_EQ(flags.defines, (Arguments{"X=1", "Y"}));
+  EXPECT_EQ(flags.tune, (Arguments{"UNROLL=1,2", "T=float,float4"}));
+  EXPECT_TRUE(tune.request.levers);
   EXPECT_EQ(tune.request.architecture, "sm_100a");
   EXPECT_EQ(tune.request.jobs, 3);
   EXPECT_DOUBLE_EQ(tune.request.compile_limit_s, 0.5);

@@ -35,10 +35,11 @@ const std::vector<Names>& layers() {
       // other people's interfaces and formats
       {"cubin", "description", "driver", "fork_server", "nvml", "nvrtc", "record_json"},
       // the stages, in the order in which they build on each other
-      {"code_equality", "nvjitlink", "signature", "source", "static_facts"},
+      {"code_equality", "macros", "nvjitlink", "signature", "static_facts"},
+      {"source"},
       {"link_options"},
       {"compile", "kernel_choice", "search_space", "workload"},
-      {"device_worker", "sweep"},
+      {"device_worker", "source_choices", "sweep"},
       {"collapse", "decide", "device", "kept_codes", "measure"},
       {"run_log"},
       {"entrants"},

@@ -53,5 +53,13 @@ TEST(Policy, ComplexityRisesFromTheAuthorsCodeToTheFlag) {
   EXPECT_EQ(complexity(RegisterCap{24}), complexity(RegisterCap{255}));
 }
 
+TEST(Policy, AChoiceIsSpelledByWhatItChanges) {
+  EXPECT_EQ(spell(SourceChoice{}), "");
+  EXPECT_EQ(spell(SourceChoice{true, -1, {}}), "named cutlass_<kernel>");
+  EXPECT_EQ(spell(SourceChoice{true, 10, {{"UNROLL", "4"}, {"BLOCK", "128"}}}),
+            "BLOCK=128, UNROLL=4, named cutlass_<kernel>, --register-usage-level=10");
+  EXPECT_EQ(spell(SourceChoice{false, 0, {}}), "--register-usage-level=0");
+}
+
 }  // namespace
 }  // namespace regtune

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "policy.hpp"
@@ -11,8 +12,14 @@
 namespace regtune {
 namespace {
 
+SearchSpaceRequest space_of(const GpuLimits& limits, const std::vector<Dim3>& blocks) {
+  SearchSpaceRequest request{limits, {}};
+  for (const Dim3& block : blocks) request.blocks.push_back({block});
+  return request;
+}
+
 std::vector<Variant> space(const char* architecture, const std::vector<Dim3>& blocks) {
-  return search_space(gpu_limits(architecture).value(), blocks);
+  return search_space(space_of(gpu_limits(architecture).value(), blocks));
 }
 
 template <class Policy>
@@ -77,7 +84,7 @@ TEST(SearchSpace, OffersNoBoundThatTheCompilerIgnores) {
   for (const auto& [major, minor] : known_compute_capabilities()) {
     const GpuLimits limits = gpu_limits(major, minor).value();
     for (const unsigned threads : {32u, 96u, 100u, 256u, 384u, 1024u}) {
-      const auto bounds = all_of<LaunchBounds>(search_space(limits, {{threads, 1, 1}}), {threads, 1, 1});
+      const auto bounds = all_of<LaunchBounds>(search_space(space_of(limits, {{threads, 1, 1}})), {threads, 1, 1});
       for (const LaunchBounds& b : bounds)
         EXPECT_TRUE(b.min_blocks_per_sm == 0 || !min_blocks_ignored(limits, b)) << major << minor << " " << spell(b);
       const LaunchBounds next{static_cast<int>(threads), bounds.back().min_blocks_per_sm + 1};
@@ -106,6 +113,69 @@ TEST(SearchSpace, HoldsNoVariantTwice) {
         seen.emplace(spell(variant.policy), std::to_string(variant.block.x) + "x" + std::to_string(variant.block.y))
             .second)
         << spell(variant.policy);
+}
+
+// How many variants there are of each choice, and how many of these are of the block.
+std::map<std::string, std::pair<int, int>> by_choice(const std::vector<Variant>& variants, Dim3 block) {
+  std::map<std::string, std::pair<int, int>> counts;
+  for (const Variant& variant : variants) {
+    auto& [all, of_block] = counts[spell(variant.choice)];
+    ++all;
+    of_block += variant.block == block ? 1 : 0;
+  }
+  return counts;
+}
+using Counts = std::map<std::string, std::pair<int, int>>;
+
+const Dim3 k128{128, 1, 1};
+const Dim3 k256{256, 1, 1};
+const SourceChoice kUnroll{false, -1, {{"UNROLL", "4"}}};
+const SourceChoice kBlock{false, -1, {{"BLOCK", "128"}}};
+const SourceChoice kBoth{false, -1, {{"BLOCK", "128"}, {"UNROLL", "4"}}};
+
+TEST(SearchSpace, EveryChoiceHasTheWholeRegisterSpaceBehindIt) {
+  SearchSpaceRequest request{gpu_limits("sm_90").value(), {{k256, {{}, kUnroll}}}};
+  const std::vector<Variant> variants = search_space(request);
+  EXPECT_EQ(by_choice(variants, k256), (Counts{{"", {243, 243}}, {"UNROLL=4", {243, 243}}}));
+  EXPECT_TRUE(variants[0].choice.is_authors());
+  for (std::size_t i = 0; i < variants.size(); ++i) EXPECT_EQ(variants[i].id, static_cast<int>(i));
+  EXPECT_EQ(variants[243].policy, RegisterPolicy(AuthorsOwn{})) << "the author's bounds, with another value";
+}
+
+TEST(SearchSpace, AChoiceOfABlockIsOfThatBlockAlone) {
+  const SearchSpaceRequest request{gpu_limits("sm_90").value(), {{k256, {{}, kUnroll}}, {k128, {kBlock, kBoth}}}};
+  EXPECT_EQ(
+      by_choice(search_space(request), k128),
+      (Counts{{"", {243, 0}}, {"UNROLL=4", {243, 0}}, {"BLOCK=128", {251, 251}}, {"BLOCK=128, UNROLL=4", {251, 251}}}));
+}
+
+TEST(SearchSpace, AFurtherChoiceIsJoinedWithTheBlocksOwn) {
+  SearchSpaceRequest request{gpu_limits("sm_90").value(), {{k256, {{}, kUnroll}}, {k128, {kBlock, kBoth}}}};
+  request.further_choices = {{true, -1, {}}};
+  const Counts counts = by_choice(search_space(request), k128);
+  EXPECT_EQ(counts.size(), 6u);
+  EXPECT_EQ(counts.at("named cutlass_<kernel>"), (std::pair{243, 0}));
+  EXPECT_EQ(counts.at("BLOCK=128, named cutlass_<kernel>"), (std::pair{251, 251}));
+}
+
+TEST(SearchSpace, LeversAreForTheBlocksOwnChoiceUnderEveryCap) {
+  SearchSpaceRequest request{gpu_limits("sm_90").value(), {{k256, {{}, kUnroll}}, {k128, {kBlock, kBoth}}}};
+  request.with_levers = true;
+  const Counts counts = by_choice(search_space(request), k128);
+  EXPECT_EQ(counts.size(), 8u);
+  for (const char* level : {"--register-usage-level=0", "--register-usage-level=10"}) {
+    EXPECT_EQ(counts.at(level), (std::pair{233, 0}));
+    EXPECT_EQ(counts.at(std::string("BLOCK=128, ") + level), (std::pair{233, 233}));
+  }
+}
+
+TEST(SearchSpace, ADeclaredBlockSizeTakesCapsOnly) {
+  SearchSpaceRequest request = space_of(gpu_limits("sm_90").value(), {k256});
+  request.with_bounds = false;
+  const std::vector<Variant> variants = search_space(request);
+  EXPECT_EQ(variants.size(), 234u);
+  EXPECT_TRUE(all_of<LaunchBounds>(variants, k256).empty());
+  EXPECT_EQ(all_of<RegisterCap>(variants, k256).size(), 232u);
 }
 
 }  // namespace

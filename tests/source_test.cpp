@@ -261,5 +261,52 @@ TEST_F(SourceHash, EndsWhereFilesIncludeEachOther) {
   EXPECT_EQ(hash().size(), 32u);
 }
 
+const char* const kThreeBounds = "__global__ void __launch_bounds__(256, 2, C) k(float* p) {}\n";
+
+std::string source_of(const CompileUnit& unit, const RegisterPolicy& policy) {
+  return compile_request(unit, {policy}, NvrtcOutput::cubin, "").source;
+}
+
+TEST(Source, BlocksPerClusterAreKeptWhereTheAuthorWroteThem) {
+  const CompileUnit unit = unit_of({"k.cu", kThreeBounds});
+  ASSERT_TRUE(unit.keeps_cluster);
+  const auto cluster = [](const std::string& bounds) {
+    return "#define regtune_cluster(threads, blocks, cluster) __attribute__((launch_bounds(" + bounds +
+           ", cluster)))\n";
+  };
+  EXPECT_NE(source_of(unit, LaunchBounds{128, 4}).find(cluster("128, 4")), std::string::npos);
+  EXPECT_NE(source_of(unit, LaunchBounds{128, 0}).find(cluster("128, 0")), std::string::npos);
+  EXPECT_NE(source_of(unit, RegisterCap{40}).find(cluster("0, 0")), std::string::npos);
+  EXPECT_NE(source_of(unit, CompilerDefault{}).find(cluster("0, 0")), std::string::npos);
+  EXPECT_EQ(source_of(unit, MaxRegisters{40}).find("regtune_cluster"), std::string::npos) << "they exclude each other";
+  EXPECT_EQ(source_of(unit, AuthorsOwn{}), std::string("#line 1 \"k.cu\"\n") + kThreeBounds);
+}
+
+TEST(Source, OnlyTheWantedKernelsThirdBoundCounts) {
+  const std::string two = "__global__ void __launch_bounds__(f(1, 2), 2) other(float* p) {}\n";
+  LaunchDescription description;
+  const auto keeps = [&](const std::string& text, const char* wanted) {
+    description.kernel = wanted;
+    return compile_unit({"k.cu", text}, description, "sm_90", kCompiler).keeps_cluster;
+  };
+  EXPECT_TRUE(keeps(kThreeBounds + two, "k"));
+  EXPECT_TRUE(keeps(kThreeBounds + two, "ns::k<128>"));
+  EXPECT_FALSE(keeps(kThreeBounds + two, "other"));
+  EXPECT_FALSE(keeps(two, "other"));
+  // The preprocessor would count the commas of a template's arguments too.
+  EXPECT_FALSE(keeps(kThreeBounds + std::string("__global__ void __launch_bounds__(T<1, 2>::n) t(int) {}\n"), "k"));
+}
+
+TEST(Source, AMacrosValueWinsOverTheAuthorsOption) {
+  const CompileUnit unit = unit_of({"k.cu", "#ifndef U\n#define U 1\n#endif\n"}, {"-DU=2", "-DV=3"});
+  const NvrtcRequest own = compile_request(unit, {CompilerDefault{}}, NvrtcOutput::cubin, "");
+  EXPECT_TRUE(has(own.options, "-DU=2"));
+  const NvrtcRequest other =
+      compile_request(unit, {CompilerDefault{}, {false, -1, {{"U", "8"}}}}, NvrtcOutput::cubin, "");
+  EXPECT_FALSE(has(other.options, "-DU=2"));
+  EXPECT_TRUE(has(other.options, "-DV=3"));
+  EXPECT_NE(other.source.find("#define U 8\n#endif"), std::string::npos) << other.source;
+}
+
 }  // namespace
 }  // namespace regtune

@@ -6,6 +6,7 @@
 
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
+#include "policy.hpp"
 #include "temporary_folder.hpp"
 
 namespace regtune {
@@ -79,6 +80,13 @@ class SweepTest : public testing::Test {
     return result;
   }
 
+  std::string code_hash_of(const Build& build) const {
+    for (const BuildCode& code : others_)
+      if (code.build == build && code.facts) return code.facts->code_hash;
+    ADD_FAILURE() << spell(build.policy) << " " << spell(build.choice) << " did not compile";
+    return "";
+  }
+
   std::vector<BuildCode> others_;
 };
 
@@ -146,6 +154,61 @@ TEST_F(SweepTest, ASourceThatDoesNotCompileGivesTheAuthorsLines) {
     EXPECT_EQ(error.kind(), ErrorKind::source_not_compiled);
     EXPECT_NE(std::string(error.what()).find("k.cu(3): error"), std::string::npos) << error.what();
   }
+}
+
+// EIATTR_MAX_CLUSTER_RANK, which only the third launch bound sets.
+bool holds_cluster(const std::string& cubin, char blocks) {
+  return cubin.find(std::string("\x04\x3f\x04\x00", 4) + blocks + std::string(3, '\0')) != std::string::npos;
+}
+
+TEST_F(SweepTest, TheThirdLaunchBoundIsKeptUnderEveryOtherBudget) {
+  const std::string text =
+      "#define C 2\n__global__ void __launch_bounds__(128, 2, C) k(float* p) { p[threadIdx.x] *= 2; }\n";
+  const Run result = run(nullptr, text, {}, {{LaunchBounds{128, 4}}, {LaunchBounds{128, 0}}, {LaunchBounds{128, 16}}});
+  for (const BuildCode& code : others_) {
+    ASSERT_TRUE(code.facts) << spell(code.build.policy) << code.failure;
+    EXPECT_TRUE(holds_cluster(code.cubin, 2)) << spell(code.build.policy);
+    if (const auto* bounds = std::get_if<LaunchBounds>(&code.build.policy)) {
+      EXPECT_EQ(code.facts->max_threads_per_block, 128) << spell(code.build.policy);
+      EXPECT_EQ(code.facts->register_ceiling, register_ceiling(gpu_limits(9, 0).value(), *bounds));
+      EXPECT_EQ(code.facts->budget.status, BudgetStatus::in_force) << code.facts->budget.note;
+    }
+  }
+  EXPECT_EQ(others_.size(), 10u);
+  for (const int cap : {24, 32, 48}) {
+    EXPECT_EQ(result.by_cap.at(cap).facts->register_ceiling, cap) << "no bound of the author's is left";
+    EXPECT_EQ(result.by_cap.at(cap).facts->max_threads_per_block, 0);
+  }
+}
+
+// Measured with CUDA 13.0: beside __block_size__ the ceiling is the block's, and no cap lowers it.
+TEST_F(SweepTest, AKernelThatDeclaresItsBlockSizeCompilesUnderCapsAndKeepsItsCeiling) {
+  for (const int threads : {128, 1024}) {
+    const std::string block = std::to_string(threads);
+    others_.clear();
+    const Run result =
+        run(nullptr, "__global__ void __block_size__((" + block + ", 1, 1)) k(float* p) { p[threadIdx.x] *= 2; }\n");
+    for (const int cap : {24, 32, 48}) {
+      const BuildCode& code = result.by_cap.at(cap);
+      ASSERT_TRUE(code.facts) << code.failure;
+      EXPECT_EQ(code.facts->required_threads_per_block, threads);
+      EXPECT_EQ(code.facts->register_ceiling, threads == 1024 ? 64 : 255);
+      EXPECT_EQ(code.facts->budget.status, BudgetStatus::overridden);
+      EXPECT_NE(code.facts->budget.note.find("exactly " + block + " threads"), std::string::npos)
+          << code.facts->budget.note;
+    }
+  }
+}
+
+TEST_F(SweepTest, AMacrosValueReachesTheCodeWhateverTheAuthorsOptionsSay) {
+  const SourceChoice two{false, -1, {{"STEPS", "2"}}};
+  run(nullptr, kSource, {"-DSTEPS=4"}, {{CompilerDefault{}, two}});
+  const std::string given = code_hash_of({CompilerDefault{}});
+  const std::string chosen = code_hash_of({CompilerDefault{}, two});
+  others_.clear();
+  run(nullptr, kSource, {"-DSTEPS=2"});
+  EXPECT_EQ(code_hash_of({CompilerDefault{}}), chosen);
+  EXPECT_NE(given, chosen);
 }
 
 }  // namespace

@@ -64,6 +64,9 @@ po::options_description compile_options() {
   options.add_options()                                                                        //
       ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")  //
       ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")       //
+      ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"),
+       "values of a macro, each with every budget: UNROLL=1,2,4,8")                                //
+      ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")  //
       ("arch", po::value<std::string>()->value_name("sm_XX"),
        fmt::format("architecture (default: the GPU's; {} without one)", kDefaultArchitecture).c_str())     //
       ("no-rename", po::bool_switch(), "do not try the kernel under a name that makes ptxas allocate otherwise")  //
@@ -144,7 +147,9 @@ TuneCommand tune_command(const po::variables_map& values, const Arguments& compi
                    compiler_arguments,
                    list_value(values, "include"),
                    list_value(values, "define"),
-                   optional_value<std::uint64_t>(values, "seed")};
+                   optional_value<std::uint64_t>(values, "seed"),
+                   list_value(values, "tune")};
+  request.levers = values["levers"].as<bool>();
   request.architecture = optional_value<std::string>(values, "arch");
   request.device = values["device"].as<int>();
   request.jobs = optional_value<int>(values, "jobs").value_or(usable_cores());

@@ -32,10 +32,11 @@ namespace regtune {
 namespace {
 
 constexpr std::size_t max_description_bytes = 64 * 1024;
+constexpr std::size_t max_combinations = 64;  // of the macros' values; each gets the whole register space
 constexpr int max_dots_in_a_row = 32;  // toml++ recurses over the parts of a dotted key
 
-const std::vector<std::string> top_keys = {"kernel", "sizes",   "block",   "grid", "dynamic_shared_bytes",
-                                           "args",   "options", "include", "seed"};
+const std::vector<std::string> top_keys = {"kernel",  "sizes",   "block", "grid", "dynamic_shared_bytes", "args",
+                                           "options", "include", "seed",  "tune", "block_macro"};
 const std::vector<std::string> argument_keys = {"buffer", "init", "type",      "output",
                                                 "atol",   "rtol", "tolerance", "value"};
 
@@ -152,6 +153,23 @@ void check_size_name(std::string_view name, const Origin& origin) {
   }
 }
 
+void check_macro_name(std::string_view name, const Origin& origin) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const bool valid =
+      !name.empty() && is_letter(name.front()) && name != "defined" &&
+      std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+  if (!valid) refuse(origin, fmt::format("{} cannot name a macro; write letters, digits and _", in_quotes(name)));
+}
+
+void add_macro_value(TunedMacro& macro, const std::string& value) {
+  // The value becomes the rest of a #define line, and must neither leave it nor swallow the next.
+  const std::string_view line_enders("\n\r\0", 3);
+  if (value.find_first_of(line_enders) != std::string::npos || value.ends_with('\\') ||
+      value.find("/*") != std::string::npos || value.find("//") != std::string::npos)
+    refuse(macro.origin, fmt::format("{} cannot be a macro's value: one line, without comments", in_quotes(value)));
+  if (std::find(macro.values.begin(), macro.values.end(), value) == macro.values.end()) macro.values.push_back(value);
+}
+
 // Reads the tables of one TOML document. `place` is the file, whose line 1 is `lines_before` lines before the
 // document's, or the flag whose text the document is.
 class TomlReader {
@@ -191,6 +209,14 @@ class TomlReader {
         result.include_folders.push_back(folder);
     }
     if (const toml::node* node = table.get("seed")) result.seed = seed(*node);
+    if (const toml::node* node = table.get("tune")) result.tune = tune(*node);
+    if (const toml::node* node = table.get("block_macro")) {
+      result.block_macro_origin = at(node->source(), "block_macro");
+      result.block_macros = node->is_string()
+                                ? std::vector{text(*node, "block_macro", "\"BLOCK\"")}
+                                : texts(*node, "block_macro", "\"BLOCK\", or block_macro = [\"BX\", \"BY\"]");
+      check_block_macros(result.block_macros, result.block_macro_origin);
+    }
     return result;
   }
 
@@ -385,6 +411,36 @@ class TomlReader {
     return result;
   }
 
+  std::vector<TunedMacro> tune(const toml::node& node) const {
+    constexpr std::string_view example = "tune = {UNROLL = [1, 2, 4, 8]}";
+    std::vector<TunedMacro> result;
+    for (const auto& [name, value] : in_order(as_table(node, "tune", example))) {
+      const std::string key = "tune." + name;
+      TunedMacro macro{name, {}, at(value->source(), key)};
+      check_macro_name(name, macro.origin);
+      const toml::array* list = value->as_array();
+      if (list == nullptr) wrong_type(*value, key, "a list of values", example);
+      if (list->empty()) refuse(macro.origin, "an empty list; write at least one value");
+      for (const toml::node& element : *list) {
+        const auto text = element.value_exact<std::string>();
+        const auto number = element.value_exact<std::int64_t>();
+        if (!text && !number) wrong_type(element, key, "integers or strings", example);
+        add_macro_value(macro, text ? *text : fmt::format("{}", *number));
+      }
+      result.push_back(std::move(macro));
+    }
+    return result;
+  }
+
+  static void check_block_macros(const std::vector<std::string>& names, const Origin& origin) {
+    if (names.empty() || names.size() > 3)
+      refuse(origin, "one to three macros, for the block's x, y and z; write block_macro = \"BLOCK\"");
+    for (const std::string& name : names) {
+      check_macro_name(name, origin);
+      if (std::count(names.begin(), names.end(), name) > 1) refuse(origin, fmt::format("{} twice", in_quotes(name)));
+    }
+  }
+
   std::uint64_t seed(const toml::node& node) const {
     const auto value = node.value_exact<std::int64_t>();
     if (!value || *value < 0) wrong_type(node, "seed", "an integer of 0 or more", "seed = 1");
@@ -504,6 +560,61 @@ ArgumentDescription argument_flag(const std::string& flag) {
   return result;
 }
 
+TunedMacro tune_flag(const std::string& flag) {
+  const auto [name, values] = name_and_value("--tune", flag, "UNROLL=1,2,4,8");
+  TunedMacro macro{name, {}, {"--tune " + printable(name)}};
+  check_macro_name(name, macro.origin);
+  for (const std::string_view value : split(values, ',')) {
+    if (value.empty()) refuse(macro.origin, "a value is missing; write --tune UNROLL=1,2,4,8");
+    add_macro_value(macro, std::string(value));
+  }
+  return macro;
+}
+
+void check_tune(const LaunchDescription& description) {
+  std::size_t combinations = 1;
+  std::string product;
+  for (const TunedMacro& macro : description.tune) {
+    product += fmt::format("{}{}", product.empty() ? "" : " x ", macro.values.size());
+    combinations *= macro.values.size();
+    if (combinations > max_combinations)
+      refuse(macro.origin, fmt::format("{} combinations of values are more than {}, and each gets the whole register "
+                                       "space; leave out values",
+                                       product, max_combinations));
+    if (std::count(description.block_macros.begin(), description.block_macros.end(), macro.name) > 0)
+      refuse(macro.origin, fmt::format("{} is the block_macro too; its values are the blocks", in_quotes(macro.name)));
+  }
+}
+
+void check_blocks_have_macros(const LaunchDescription& description) {
+  const std::size_t named = description.block_macros.size();
+  if (named == 0 || description.blocks.empty()) return;
+  // The author's block, the first, is compiled as the source stands.
+  for (auto block = std::next(description.blocks.begin()); block != description.blocks.end(); ++block) {
+    if ((named < 2 && block->y > 1) || (named < 3 && block->z > 1))
+      refuse(description.block_macro_origin,
+             fmt::format("a block of {} x {} x {} needs a macro for each dimension; write block_macro = [\"BX\", "
+                         "\"BY\"]",
+                         block->x, block->y, block->z));
+  }
+}
+
+// The template arguments are in the kernel's mangled name, which would change with the macro.
+void check_template_id(const LaunchDescription& description) {
+  if (!description.kernel) return;
+  const std::size_t arguments = description.kernel->find('<');
+  if (arguments == std::string::npos) return;
+  std::vector<std::string> names = description.block_macros;
+  for (const TunedMacro& macro : description.tune) names.push_back(macro.name);
+  for (const Token& token : tokenize(*description.kernel)) {
+    const std::string word = spelling(*description.kernel, token);
+    if (token.offset > arguments && std::find(names.begin(), names.end(), word) != names.end())
+      refuse({"kernel"}, fmt::format("{} in {}: a tuned macro cannot be a template argument; let a kernel that is no "
+                                     "template use the macro",
+                                     in_quotes(word), in_quotes(*description.kernel)));
+  }
+}
+
 void set_size(std::vector<SizeDescription>& sizes, std::size_t& added, SizeDescription size) {
   const auto same = std::find_if(sizes.begin(), sizes.end(), [&](const auto& old) { return old.name == size.name; });
   if (same != sizes.end()) {
@@ -574,6 +685,14 @@ LaunchDescription with_flags(LaunchDescription description, const DescriptionFla
     description.include_folders.push_back(std::filesystem::absolute(folder));
   }
   if (flags.seed) description.seed = flags.seed;
+  for (const std::string& flag : flags.tune) {
+    TunedMacro macro = tune_flag(flag);
+    std::erase_if(description.tune, [&](const auto& old) { return old.name == macro.name; });
+    description.tune.push_back(std::move(macro));
+  }
+  check_tune(description);
+  check_blocks_have_macros(description);
+  check_template_id(description);
   return description;
 }
 

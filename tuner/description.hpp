@@ -32,6 +32,13 @@ struct ArgumentDescription {
   double relative_tolerance = 0;
 };
 
+// A macro of the source and the values that are tried.
+struct TunedMacro {
+  std::string name;
+  std::vector<std::string> values;  // as they stand in the #define; each once
+  Origin origin;
+};
+
 struct LaunchDescription {
   std::optional<std::string> kernel;
   std::vector<SizeDescription> sizes;
@@ -43,6 +50,9 @@ struct LaunchDescription {
   std::vector<std::filesystem::path> include_folders;  // absolute, or relative to the source's folder
   std::optional<std::uint64_t> seed;
   std::filesystem::path base_folder;  // data files are relative to it
+  std::vector<TunedMacro> tune;
+  std::vector<std::string> block_macros;  // of the block's x, y and z; empty: the source takes any block
+  Origin block_macro_origin = {};
 };
 
 // The comment block of `source_text` if it has one, else the side file beside `source_path`
@@ -63,10 +73,12 @@ struct DescriptionFlags {
   std::vector<std::string> include_folders;  // -I, relative to the current folder
   std::vector<std::string> defines;          // -D
   std::optional<std::uint64_t> seed;         // --seed
+  std::vector<std::string> tune;             // --tune UNROLL=1,2,4,8
 };
 
 // A size that the file does not have is put before the file's, so that the file's expressions can use it.
-// Throws Error(bad_description or bad_launch) naming the flag.
+// What only the whole says is checked here: the combinations of tune, and block_macro against the blocks.
+// Throws Error(bad_description or bad_launch) naming the flag or the key.
 LaunchDescription with_flags(LaunchDescription description, const DescriptionFlags& flags);
 
 // "; did you mean \"grid\"?" when a known word is at most two edits away, else an empty text.

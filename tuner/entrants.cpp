@@ -27,7 +27,8 @@ bool CompiledEntrants::receive() {
   const BuildCode& received = codes_.back();
   log_.on_compiled(codes_.size(), codes_.size() + sweep_.undelivered());
   for (Trial& trial : record_.trials) {
-    if (Build{trial.variant.policy, trial.variant.choice} != received.build) continue;
+    const Variant& variant = trial.variant;
+    if (variant.policy != received.build.policy || !(variant.choice == received.build.choice)) continue;
     trial = collapse_.add(trial.variant, received);
     if (std::holds_alternative<NotTimed>(trial.outcome)) waiting_.push_back(trial.variant.id);
   }
@@ -96,24 +97,38 @@ std::optional<Entrant> CompiledEntrants::next() {
 }
 
 bool CompiledEntrants::has_more(const std::vector<int>& still_racing) {
-  std::set<int> values;
-  SourceChoice authors;
+  // Beside __block_size__ nothing but caps is tried.
+  const std::optional<StaticFacts>& author = record_.trials.front().facts;
+  if (author && author->required_threads_per_block > 0) return false;
+  std::vector<std::pair<SourceChoice, std::set<int>>> neighbours;  // by choice, in order of id
   for (const int id : still_racing)
     for (const Trial& trial : record_.trials) {
       const auto* cap = std::get_if<RegisterCap>(&trial.variant.policy);
-      if (!cap || !(trial.variant.choice == authors)) continue;
+      const SourceChoice& choice = trial.variant.choice;
+      if (!cap || choice.renamed || choice.register_usage_level >= 0) continue;
       if (timed_trial(record_.trials, trial.variant.id).variant.id != id) continue;
+      auto of_choice =
+          std::find_if(neighbours.begin(), neighbours.end(), [&](const auto& n) { return n.first == choice; });
+      if (of_choice == neighbours.end()) of_choice = neighbours.insert(of_choice, {choice, {}});
       for (int n = cap->registers_per_thread - kNeighbourhood; n <= cap->registers_per_thread + kNeighbourhood; ++n)
-        if (n >= compiler_minimum_registers && n <= limits_.max_registers_per_thread) values.insert(n);
+        if (n >= compiler_minimum_registers && n <= limits_.max_registers_per_thread) of_choice->second.insert(n);
     }
   std::vector<Build> builds;
-  for (const int n : values) {
-    if (builds.size() == kMostNeighbours) break;
-    builds.push_back({MaxRegisters{n}});
-  }
+  for (const auto& [choice, values] : neighbours)
+    for (const int n : values) {
+      if (builds.size() == kMostNeighbours) break;
+      builds.push_back({MaxRegisters{n}, choice});
+    }
+  // A choice that ties a macro to the block is for that block alone.
+  const auto is_for = [&](const SourceChoice& choice, const Dim3& block) {
+    return std::any_of(record_.trials.begin(), record_.trials.end(), [&](const Trial& trial) {
+      return trial.variant.block == block && trial.variant.choice == choice;
+    });
+  };
   for (const Build& build : builds)
     for (const LaunchShape& shape : shapes_) {
-      const Variant variant{static_cast<int>(record_.trials.size()), build.policy, shape.block};
+      if (!is_for(build.choice, shape.block)) continue;
+      const Variant variant{static_cast<int>(record_.trials.size()), build.policy, shape.block, build.choice};
       record_.trials.push_back({variant, shape, {}, NotTimed{}});
     }
   sweep_.add(builds);

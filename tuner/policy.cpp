@@ -72,8 +72,8 @@ std::string spell(const std::vector<RegisterPolicy>& policies) {
 
 std::string spell(const SourceChoice& choice) {
   std::vector<std::string> pieces;
-  if (choice.renamed) pieces.emplace_back("named cutlass_<kernel>");
   for (const auto& [name, value] : choice.macros) pieces.push_back(fmt::format("{}={}", name, value));
+  if (choice.renamed) pieces.emplace_back("named cutlass_<kernel>");
   if (choice.register_usage_level >= 0)
     pieces.push_back(fmt::format("--register-usage-level={}", choice.register_usage_level));
   return fmt::format("{}", fmt::join(pieces, ", "));

@@ -1,41 +1,85 @@
 #include "search_space.hpp"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "static_facts.hpp"
 
-#include <algorithm>
-
 namespace regtune {
+namespace {
 
-std::vector<Variant> search_space(const GpuLimits& limits, const std::vector<Dim3>& blocks) {
-  std::vector<Variant> variants;
-  const auto add = [&](const RegisterPolicy& policy, Dim3 block) {
-    variants.push_back({static_cast<int>(variants.size()), policy, block});
-  };
-  for (const Dim3& block : blocks) add(AuthorsOwn{}, block);
-  for (const Dim3& block : blocks) add(CompilerDefault{}, block);
-  for (int cap = compiler_minimum_registers; cap <= limits.max_registers_per_thread; ++cap)
-    for (const Dim3& block : blocks) add(RegisterCap{cap}, block);
-  for (const Dim3& block : blocks) {
-    const int threads = static_cast<int>(block.volume());
-    add(LaunchBounds{threads, 0}, block);
-    for (int min_blocks = 1; min_blocks <= limits.max_blocks_per_sm; ++min_blocks) {
-      const LaunchBounds bounds{threads, min_blocks};
-      if (min_blocks_ignored(limits, bounds)) break;
-      add(bounds, block);
-    }
-  }
-  return variants;
+constexpr std::array kRegisterUsageLevels = {0, 10};  // ptxas's default is 5
+
+struct Place {
+  Dim3 block;
+  SourceChoice choice;
+};
+
+SourceChoice joined(SourceChoice own, const SourceChoice& further) {
+  own.renamed = own.renamed || further.renamed;
+  if (further.register_usage_level >= 0) own.register_usage_level = further.register_usage_level;
+  for (const auto& [name, value] : further.macros) own.macros[name] = value;
+  return own;
 }
 
-void add_renamed(std::vector<Variant>& variants) {
-  const std::size_t own = variants.size();
-  for (std::size_t i = 0; i < own; ++i) {
-    Variant renamed = variants[i];
-    if (std::holds_alternative<AuthorsOwn>(renamed.policy)) continue;
-    renamed.id = static_cast<int>(variants.size());
-    renamed.choice.renamed = true;
-    variants.push_back(renamed);
+class Space {
+ public:
+  explicit Space(const GpuLimits& limits) : limits_(limits) {}
+
+  void add_whole(const std::vector<Place>& places, bool with_bounds) {
+    for (const Place& place : places) add(AuthorsOwn{}, place);
+    add_caps(places);
+    if (!with_bounds) return;
+    for (const Place& place : places) {
+      const int threads = static_cast<int>(place.block.volume());
+      add(LaunchBounds{threads, 0}, place);
+      for (int min_blocks = 1; min_blocks <= limits_.max_blocks_per_sm; ++min_blocks) {
+        const LaunchBounds bounds{threads, min_blocks};
+        if (min_blocks_ignored(limits_, bounds)) break;
+        add(bounds, place);
+      }
+    }
   }
+
+  // The compiler's own choice and every cap.
+  void add_caps(const std::vector<Place>& places) {
+    for (const Place& place : places) add(CompilerDefault{}, place);
+    for (int cap = compiler_minimum_registers; cap <= limits_.max_registers_per_thread; ++cap)
+      for (const Place& place : places) add(RegisterCap{cap}, place);
+  }
+
+  std::vector<Variant> variants() && { return std::move(variants_); }
+
+ private:
+  void add(const RegisterPolicy& policy, const Place& place) {
+    variants_.emplace_back(static_cast<int>(variants_.size()), policy, place.block, place.choice);
+  }
+
+  GpuLimits limits_;
+  std::vector<Variant> variants_;
+};
+
+}  // namespace
+
+std::vector<Variant> search_space(const SearchSpaceRequest& request) {
+  const auto own_joined_with = [&](const SourceChoice& further) {
+    std::vector<Place> places;
+    for (const BlockChoices& block : request.blocks)
+      places.push_back({block.block, joined(block.choices.front(), further)});
+    return places;
+  };
+  Space space(request.limits);
+  for (std::size_t i = 0; i < request.blocks.front().choices.size(); ++i) {
+    std::vector<Place> places;
+    for (const BlockChoices& block : request.blocks) places.push_back({block.block, block.choices.at(i)});
+    space.add_whole(places, request.with_bounds);
+  }
+  for (const SourceChoice& further : request.further_choices)
+    space.add_whole(own_joined_with(further), request.with_bounds);
+  if (request.with_levers)
+    for (const int level : kRegisterUsageLevels) space.add_caps(own_joined_with({false, level, {}}));
+  return std::move(space).variants();
 }
 
 }  // namespace regtune

@@ -1,18 +1,32 @@
 #pragma once
 // Which variants are considered: every register cap, every launch bound of every block size, and the
-// author's own code. Caps and bounds are alternatives, never a product: a bound makes a cap inert.
+// author's own code; the same again for each other choice of the source's knobs. Caps and bounds are
+// alternatives, never a product: a bound makes a cap inert.
 #include <vector>
 
 #include "record.hpp"
 
 namespace regtune {
 
-// The author's own code at the first block is id 0. Ids count up from there, and variants that differ in
-// the block alone share a policy. Requires: `blocks` is not empty.
-std::vector<Variant> search_space(const GpuLimits& limits, const std::vector<Dim3>& blocks);
+// One block and what the source is compiled with for it.
+struct BlockChoices {
+  Dim3 block;
+  std::vector<SourceChoice> choices = {
+      SourceChoice{}};  // the first is the block's own: the author's, but for block_macro
+};
 
-// The same budgets once more, for the kernel under a name that contains "cutlass": ptxas then allocates registers
-// otherwise, to a gain that can exceed any cap's, or to a loss. Ids count on.
-void add_renamed(std::vector<Variant>& variants);
+struct SearchSpaceRequest {
+  GpuLimits limits;
+  std::vector<BlockChoices> blocks;  // the author's first; each with as many choices as the first
+  bool with_bounds = true;           // false: the kernel declares __block_size__, beside which no bound compiles
+  // ptxas's --register-usage-level at both ends, for the block's own choice under every cap.
+  bool with_levers = false;
+  // Each is joined with the block's own choice, and gets the whole register space too.
+  std::vector<SourceChoice> further_choices = {};
+};
+
+// The author's own code at the first block is id 0. Ids count up from there, and variants that differ in
+// the block alone share a policy. Requires: there is a block, and each has a choice.
+std::vector<Variant> search_space(const SearchSpaceRequest& request);
 
 }  // namespace regtune

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "key.hpp"
+#include "macros.hpp"
 #include "regtune/error.hpp"
 #include "source_scan.hpp"
 
@@ -136,7 +137,50 @@ bool holds_kernel(std::string_view text, const std::optional<std::string>& wante
   });
 }
 
-std::string prelude(const RegisterPolicy& policy) {
+// What the wanted kernel's name is compared with: "ns::sgemm<128, float>" -> "sgemm".
+std::string last_name(const std::string& wanted) {
+  std::string name = wanted.substr(0, wanted.find_first_of("<("));
+  if (const auto colons = name.rfind("::"); colons != std::string::npos) name.erase(0, colons + 2);
+  std::erase(name, ' ');
+  return name;
+}
+
+// True when the wanted kernel declares a third launch bound, the blocks of a cluster, and the text can keep it: the
+// preprocessor counts the arguments, so that no bound of the file may have commas of its own in a template's.
+bool declares_cluster(std::string_view text, const std::optional<std::string>& wanted) {
+  bool declared = false;
+  for (const ScannedKernel& kernel : scan_kernels(text)) {
+    int depth = 0;
+    int arguments = 1;
+    for (const char c : kernel.launch_bounds) {
+      if (c == '<') return false;
+      if (c == '(') ++depth;
+      if (c == ')') --depth;
+      if (c == ',' && depth == 0) ++arguments;
+    }
+    if (arguments == 3 && (!wanted || last_name(*wanted) == kernel.name)) declared = true;
+  }
+  return declared;
+}
+
+// The third launch bound stays where its author wrote it, since it may name template parameters, and nothing else
+// of it stays. The attribute that says it must repeat the other two, for of two the later counts; with zeros it
+// says the cluster's blocks alone (.maxclusterrank without .maxntid, measured with NVRTC 13.0), and a cap binds.
+std::string declared_bounds(const RegisterPolicy& policy, bool keeps_cluster) {
+  // The compiler refuses __maxnreg__ beside any launch bound.
+  if (!keeps_cluster || std::holds_alternative<MaxRegisters>(policy))
+    return "#undef __launch_bounds__\n#define __launch_bounds__(...)\n";
+  const auto* bounds = std::get_if<LaunchBounds>(&policy);
+  return fmt::format(
+      "#undef __launch_bounds__\n"
+      "#define regtune_fourth(a, b, c, d, ...) d\n#define regtune_no_cluster(...)\n"
+      "#define regtune_cluster(threads, blocks, cluster) __attribute__((launch_bounds({}, {}, cluster)))\n"
+      "#define __launch_bounds__(...) regtune_fourth(__VA_ARGS__, regtune_cluster, regtune_no_cluster, "
+      "regtune_no_cluster, )(__VA_ARGS__)\n",
+      bounds ? bounds->max_threads_per_block : 0, bounds ? bounds->min_blocks_per_sm : 0);
+}
+
+std::string prelude(const RegisterPolicy& policy, bool keeps_cluster) {
   if (std::holds_alternative<AuthorsOwn>(policy)) return "";
   std::string attributes;
   if (const auto* bounds = std::get_if<LaunchBounds>(&policy)) {
@@ -150,55 +194,9 @@ std::string prelude(const RegisterPolicy& policy) {
   // Text in front of the source, not -D: NVRTC's built-in header, which comes before both, defines these
   // names and would define them again over a -D.
   return fmt::format(
-      "#undef __launch_bounds__\n#define __launch_bounds__(...)\n"
-      "#undef __maxnreg__\n#define __maxnreg__(...)\n"
+      "{}#undef __maxnreg__\n#define __maxnreg__(...)\n"
       "#undef __global__\n#define __global__ __attribute__((global)){}\n",
-      attributes);
-}
-
-// The name that an object-like #define gives a value; empty for any other directive.
-std::string defined_name(std::string_view text, const Token& token) {
-  const std::string directive = spelling(text, token);
-  std::size_t at = directive.find("define");
-  if (token.kind != TokenKind::directive || at == std::string::npos ||
-      directive.find_first_not_of(" \t", 1) != at)
-    return "";
-  at = directive.find_first_not_of(" \t", at + 6);
-  if (at == std::string::npos) return "";
-  std::size_t end = at;
-  while (end < directive.size() && (std::isalnum(static_cast<unsigned char>(directive[end])) || directive[end] == '_')) ++end;
-  if (end < directive.size() && directive[end] == '(') return "";
-  return directive.substr(at, end - at);
-}
-
-// The text with the values of these macros in the source's own #define lines. No line is added or removed.
-std::string with_macros(const std::string& text, const std::map<std::string, std::string>& macros) {
-  if (macros.empty()) return text;
-  std::string result;
-  std::size_t copied = 0;
-  for (const Token& token : tokenize(text)) {
-    const auto macro = macros.find(defined_name(text, token));
-    if (macro == macros.end()) continue;
-    const std::string_view old = std::string_view(text).substr(token.offset, token.length);
-    result.append(text, copied, token.offset - copied);
-    result += fmt::format("#define {} {}", macro->first, macro->second);
-    result.append(static_cast<std::size_t>(std::count(old.begin(), old.end(), '\n')), '\n');
-    copied = token.offset + token.length;
-  }
-  return result + text.substr(copied);
-}
-
-// Definitions of those that the text does not define itself.
-std::string missing_macros(const std::string& text, const std::map<std::string, std::string>& macros) {
-  std::string result;
-  if (macros.empty()) return result;
-  const std::vector<Token> tokens = tokenize(text);
-  for (const auto& [name, value] : macros) {
-    const bool defined = std::any_of(tokens.begin(), tokens.end(),
-                                     [&](const Token& token) { return defined_name(text, token) == name; });
-    if (!defined) result += fmt::format("#define {} {}\n", name, value);
-  }
-  return result;
+      declared_bounds(policy, keeps_cluster), attributes);
 }
 
 std::string quoted_literal(const std::string& path) {
@@ -251,6 +249,7 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
     unit.name_expressions.push_back(*description.kernel);
   if (holds_kernel(source.text, description.kernel)) unit.header_end = end_of_headers(source.text);
   unit.precompiles_headers = compiler.precompiles_headers;
+  unit.keeps_cluster = declares_cluster(source.text, description.kernel);
   return unit;
 }
 
@@ -275,7 +274,7 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
   if (!request.source.empty()) request.source += fmt::format("#line 1 {}\n", file);
   request.source += headers;
   if (header_end > 0) request.source += "\n#pragma nv_hdrstop\n";
-  request.source += prelude(build.policy);
+  request.source += prelude(build.policy, unit.keeps_cluster);
   if (build.choice.renamed) request.source += fmt::format("#define {0} cutlass_{0}\n", unit.kernel_name);
   request.source += fmt::format("#line {} {}\n{}", header_lines + 1, file, text.substr(header_end));
   request.name_expressions = unit.name_expressions;
@@ -302,7 +301,7 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
 }
 
 std::vector<std::string> options_of(const CompileUnit& unit, const Build& build) {
-  std::vector<std::string> options = unit.options;
+  std::vector<std::string> options = without_macros(unit.options, build.choice.macros);
   if (build.choice.register_usage_level >= 0)
     options.push_back(fmt::format("--ptxas-options=--register-usage-level={}", build.choice.register_usage_level));
   return options;

@@ -57,6 +57,8 @@ struct CompileUnit {
   // precompiled headers serve every budget. 0: there is no such part, or the kernel may be in a header.
   std::size_t header_end = 0;
   bool precompiles_headers = false;
+  // The wanted kernel declares blocks per cluster, the third launch bound, and every budget but __maxnreg__ keeps it.
+  bool keeps_cluster = false;
   std::string kernel_name;  // unqualified, as the source spells it; needed by builds that rename it
 };
 
@@ -70,7 +72,8 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
 NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcOutput output,
                              const std::string& header_folder);
 
-// The author's compiler options and those that the build adds, without a cap.
+// The author's compiler options, without what they say of the build's macros, and those that the build adds;
+// without a cap.
 std::vector<std::string> options_of(const CompileUnit& unit, const Build& build);
 
 // The cap that the policy puts on the compiler's command line; 0: none.

@@ -21,6 +21,7 @@
 #include "run_log.hpp"
 #include "search_space.hpp"
 #include "source.hpp"
+#include "source_choices.hpp"
 #include "store.hpp"
 #include "sweep.hpp"
 #include "workload.hpp"
@@ -93,6 +94,13 @@ std::vector<Build> builds_of(const std::vector<Trial>& trials) {
     if (std::find(builds.begin(), builds.end(), build) == builds.end()) builds.push_back(build);
   }
   return builds;
+}
+
+// A block size that the source fixes (__block_size__) is in every kernel's code, and ptxas takes no other bound.
+int fixed_block_threads(const CompiledCode& first, const std::string& kernel) {
+  const Cubin cubin = read_cubin(first.cubin);
+  const CubinKernel* compiled = find_kernel(cubin, kernel);
+  return compiled ? compiled->required_threads_per_block : 0;
 }
 
 // The variants that are planned, before anything is known of them.
@@ -172,9 +180,21 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
 
   TuningRecord record = head_of_record(target, compiler, unit, signature, plan, description, request.measure);
-  std::vector<Variant> variants = search_space(target.limits, blocks_of(plan));
-  if (request.rename) add_renamed(variants);
-  record.trials = planned_trials(variants, plan);
+  SearchSpaceRequest space{target.limits, source_choices(description, unit, blocks_of(plan))};
+  space.with_bounds = fixed_block_threads(first, record.kernel) == 0;
+  space.with_levers = request.levers;
+  // ptxas allocates registers otherwise for a kernel whose name contains "cutlass", to a gain that can exceed any
+  // cap's, or to a loss.
+  SourceChoice renamed;
+  renamed.renamed = true;
+  if (request.rename) space.further_choices.push_back(renamed);
+  if (!space.with_bounds)
+    progress.note("regtune: the kernel declares its block size (__block_size__), so no launch bound is tried");
+  if (unit.keeps_cluster)
+    progress.note(
+        "regtune: the kernel declares blocks per cluster, the third launch bound; every budget but __maxnreg__ keeps "
+        "it, and so should the bound that you write");
+  record.trials = planned_trials(search_space(space), plan);
   std::optional<CompiledCode> device_code;
   if (target.gpu) device_code = compile_device_code(pool, plan, target.architecture);
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
@@ -199,7 +219,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, *record.verdict);
     if (!difference) break;
     progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
-    record.trials = planned_trials(variants, plan);
+    record.trials = planned_trials(search_space(space), plan);
     sweep.fall_back(*difference);
   }
   log.finish();

@@ -18,6 +18,7 @@ struct TuneRequest {
   int jobs = 1;                  // compilers side by side
   double compile_limit_s = 600;  // for one variant
   bool rename = true;            // sweep the kernel under another name too
+  bool levers = false;           // ptxas's register usage levels too
   std::optional<std::filesystem::path> cache;
   MeasureSettings measure;
 };
