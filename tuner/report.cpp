@@ -52,11 +52,6 @@ bool several_blocks(const TuningRecord& record) {
                      [&](const Trial& trial) { return !(trial.variant.block == record.trials.front().variant.block); });
 }
 
-std::string spell_block(Dim3 block) {
-  if (block.z > 1) return fmt::format("{}x{}x{}", block.x, block.y, block.z);
-  return block.y > 1 ? fmt::format("{}x{}", block.x, block.y) : fmt::format("{}", block.x);
-}
-
 // Enough decimals for the interval to show, whatever the time is.
 std::string spell_time(const Interval& time) {
   const int decimals = time.median >= 100 ? 1 : time.median >= 0.1 ? 3 : 5;
@@ -212,6 +207,17 @@ std::string gains_text(const TuningRecord& record) {
 }
 
 }  // namespace
+
+std::string spell_block(Dim3 block) {
+  if (block.z > 1) return fmt::format("{}x{}x{}", block.x, block.y, block.z);
+  return block.y > 1 ? fmt::format("{}x{}", block.x, block.y) : fmt::format("{}", block.x);
+}
+
+std::string table_of_codes(const TuningRecord& record, const ReportStyle& style) {
+  std::string text;
+  append_table(text, record, style);
+  return text;
+}
 
 std::string spell_choice(const TuningRecord& record, int variant_id) {
   const Variant& variant = record.trials.at(static_cast<std::size_t>(variant_id)).variant;

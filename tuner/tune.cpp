@@ -22,6 +22,7 @@
 #include "search_space.hpp"
 #include "source.hpp"
 #include "store.hpp"
+#include "study_scope.hpp"
 #include "sweep.hpp"
 #include "workload.hpp"
 
@@ -43,14 +44,10 @@ Target choose_target(const TuneRequest& request, Device& device, const CompilerI
   else
     target.architecture =
         gpu ? fmt::format("sm_{}{}", gpu->id.compute_major, gpu->id.compute_minor) : kDefaultArchitecture;
-  const std::optional<GpuLimits> limits = gpu_limits(target.architecture);
-  const int number = limits ? limits->compute_major * 10 + limits->compute_minor : 0;
-  const std::vector<int>& known = compiler.architectures;
-  if (std::find(known.begin(), known.end(), number) == known.end())
-    throw Error(ErrorKind::unknown_architecture, fmt::format("{}: {} compiles for sm_{} only", target.architecture,
-                                                             compiler.name, fmt::join(known, ", sm_")));
-  const bool can_be_timed = gpu && number == gpu->id.compute_major * 10 + gpu->id.compute_minor;
-  target.limits = can_be_timed ? gpu->limits : *limits;
+  target.limits = limits_of_target(target.architecture, compiler);
+  const bool can_be_timed = gpu && target.limits.compute_major == gpu->id.compute_major &&
+                            target.limits.compute_minor == gpu->id.compute_minor;
+  if (can_be_timed) target.limits = gpu->limits;
   if (can_be_timed) target.gpu = std::move(gpu);
   return target;
 }
