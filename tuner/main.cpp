@@ -67,13 +67,17 @@ int run(const AnalyzeCommand& study, const Command& command) {
 }
 
 int run(const CheckRequest& request, const Command& command) {
-  Progress progress(command.quiet);
-  const CheckResult result = check(request, progress);
+  CheckResult result;
+  {
+    Progress progress(command.quiet);
+    result = check(request, progress);
+  }
   const CheckFindings& findings = result.findings;
   const bool passed = findings.breaches.empty();
   if (command.json) print_document(check_json(result));
   if (!command.json)
     for (const std::string& breach : findings.breaches) fmt::print("{}: {}\n", result.source, breach);
+  Progress progress(command.quiet);
   for (const std::string& note : findings.notes) progress.note(fmt::format("{}: {}", result.source, note));
   if (passed) progress.note(fmt::format("{}: {} codes checked, no breach", result.source, result.kernels.size()));
   return passed ? 0 : static_cast<int>(ErrorKind::check_failed);
