@@ -48,14 +48,17 @@ po::options_description general_options() {
   return options;
 }
 
-po::options_description launch_options() {
+constexpr const char* kOneKernel = "kernel, or template-id 'sgemm<128, float>'";
+constexpr const char* kSeveralKernels = "kernel, or template-id; several: all, 'decay*'";
+
+po::options_description launch_options(const char* kernel) {
   po::options_description options("Launch (each wins over the launch description of the source)");
-  options.add_options()                                                                                         //
-      ("kernel,k", po::value<std::string>()->value_name("NAME"), "kernel, or template-id 'sgemm<128, float>'")  //
-      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")                  //
-      ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")      //
-      ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")               //
-      ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")                  //
+  options.add_options()                                                                                     //
+      ("kernel,k", po::value<std::string>()->value_name("NAME"), kernel)                                    //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")              //
+      ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")  //
+      ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")           //
+      ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")              //
       ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"),
        "a=2.5, or out={buffer=\"n\", init=\"uniform(0,1)\"}")  //
       ("seed", po::value<std::uint64_t>()->value_name("N"), "of random data and of the order of launches");
@@ -236,7 +239,7 @@ CheckRequest check_request(const po::variables_map& values, const Arguments& com
 
 Command parse_study(bool is_check, const Arguments& own, const Arguments& behind) {
   po::options_description options;
-  options.add(launch_options()).add(compile_options_for_several());
+  options.add(launch_options(kSeveralKernels)).add(compile_options_for_several());
   if (is_check) {
     options.add(check_options());
   } else {
@@ -302,7 +305,7 @@ Command parse_command_line(const Arguments& arguments) {
     return command;
   }
   po::options_description options;
-  options.add(launch_options()).add(compile_options()).add(measure_options()).add(general_options());
+  options.add(launch_options(kOneKernel)).add(compile_options()).add(measure_options()).add(general_options());
   const po::variables_map values = parse(own, options, "source");
   command.json = values["json"].as<bool>();
   command.quiet = values["quiet"].as<bool>();

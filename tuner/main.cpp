@@ -79,7 +79,9 @@ int run(const CheckRequest& request, const Command& command) {
     for (const std::string& breach : findings.breaches) fmt::print("{}: {}\n", result.source, breach);
   Progress progress(command.quiet);
   for (const std::string& note : findings.notes) progress.note(fmt::format("{}: {}", result.source, note));
-  if (passed) progress.note(fmt::format("{}: {} codes checked, no breach", result.source, result.kernels.size()));
+  if (passed)
+    progress.note(fmt::format("{}: {} {} checked, no breach", result.source, result.kernels.size(),
+                              result.kernels.size() == 1 ? "code" : "codes"));
   return passed ? 0 : static_cast<int>(ErrorKind::check_failed);
 }
 
