@@ -235,5 +235,37 @@ TEST(Cli, JsonIsNoticedHoweverWrongTheRestIs) {
   EXPECT_FALSE(wants_json({"k.cu", "--jsonx"}));
 }
 
+TEST(Cli, UnderstandsAStudy) {
+  const Command command = parse_command_line({"analyze", "k.cu", "--arch", "sm_75,sm_90", "--kernel", "all", "--all",
+                                              "--block", "128", "--cache", "c.db", "--json", "--", "-DX=1"});
+  const auto* study = std::get_if<AnalyzeCommand>(&command.what);
+  ASSERT_TRUE(study);
+  EXPECT_TRUE(command.json);
+  EXPECT_TRUE(study->style.all_rows);
+  EXPECT_EQ(study->request.source, "k.cu");
+  EXPECT_EQ(study->request.architectures, "sm_75,sm_90");
+  EXPECT_EQ(study->request.flags.kernel, "all");
+  EXPECT_EQ(study->request.flags.block, "128");
+  EXPECT_EQ(study->request.flags.options, Arguments{"-DX=1"});
+  EXPECT_EQ(study->request.cache, "c.db");
+}
+
+TEST(Cli, AllowsNoSpillsInACheckUnlessABaselineSaysWhatIsAllowed) {
+  const auto limits_of = [](const Arguments& arguments) {
+    return std::get<CheckRequest>(parse_command_line(arguments).what).limits;
+  };
+  const CheckLimits plain = limits_of({"check", "k.cu"});
+  EXPECT_EQ(plain.max_spill_bytes, 0);
+  EXPECT_FALSE(plain.max_registers || plain.min_occupancy || plain.max_stack_bytes);
+  EXPECT_FALSE(limits_of({"check", "k.cu", "--baseline", "b.json"}).max_spill_bytes);
+  EXPECT_FALSE(limits_of({"check", "k.cu", "--write-baseline", "b.json"}).max_spill_bytes);
+  const CheckLimits all = limits_of({"check", "k.cu", "--baseline", "b.json", "--max-spill-bytes", "8",
+                                     "--max-registers", "64", "--min-occupancy", "0.5", "--max-stack-bytes", "16"});
+  EXPECT_EQ(all.max_spill_bytes, 8);
+  EXPECT_EQ(all.max_registers, 64);
+  EXPECT_EQ(all.min_occupancy, 0.5);
+  EXPECT_EQ(all.max_stack_bytes, 16);
+}
+
 }  // namespace
 }  // namespace regtune

@@ -41,9 +41,10 @@ const std::vector<Names>& layers() {
       {"compile", "kernel_choice", "search_space", "workload"},
       {"device_worker", "source_choices", "sweep"},
       {"collapse", "decide", "device", "kept_codes", "measure"},
-      {"run_log"},
+      {"run_log", "study_scope"},
       {"entrants"},
-      {"lookup_command", "report", "tune"},
+      {"analyze_command", "check_command", "lookup_command", "report", "tune"},
+      {"analysis_report"},
       {"cli"},
       {"main"},
   };

@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const CompilerIdentity kCompiler{"NVRTC 13.0.88", "/lib/libnvrtc.so", {90}, {"/toolkit/include"}, {"--no-cache"}, true, "", "", false};
+const CompilerIdentity kCompiler{
+    "NVRTC 13.0.88", "/lib/libnvrtc.so", {90}, {"/toolkit/include"}, {"--no-cache"}, true, "", "", false};
 
 CompileUnit unit_of(const Source& source, const std::vector<std::string>& options = {},
                     const std::vector<fs::path>& include_folders = {}) {
@@ -87,7 +88,8 @@ TEST(Source, ThePreludeStripsDeclaredBoundsAndPutsOthers) {
             stripped + " __attribute__((launch_bounds(256)))" + text);
   EXPECT_EQ(compile_request(unit, {LaunchBounds{256, 4}}, NvrtcOutput::cubin, "").source,
             stripped + " __attribute__((launch_bounds(256, 4)))" + text);
-  EXPECT_EQ(compile_request(unit, {MaxRegisters{96}}, NvrtcOutput::cubin, "").source, stripped + " __attribute__((maxnreg(96)))" + text);
+  EXPECT_EQ(compile_request(unit, {MaxRegisters{96}}, NvrtcOutput::cubin, "").source,
+            stripped + " __attribute__((maxnreg(96)))" + text);
 }
 
 TEST(Source, APathWithQuotesStaysOneLiteral) {
@@ -145,14 +147,16 @@ TEST(Source, OptionsComeInAnOrderThatLetsTheAuthorsWin) {
   EXPECT_EQ(options, (std::vector<std::string>{"--gpu-architecture=sm_90", "--ptxas-options=-v", "--no-cache",
                                                "--include-path=dir", "--include-path=/abs", "--include-path=dir/rel",
                                                "--include-path=/toolkit/include", "-DX=1"}));
-  EXPECT_TRUE(has(compile_request(unit_of({"k.cu", ""}), {AuthorsOwn{}}, NvrtcOutput::cubin, "").options, "--include-path=."));
+  EXPECT_TRUE(
+      has(compile_request(unit_of({"k.cu", ""}), {AuthorsOwn{}}, NvrtcOutput::cubin, "").options, "--include-path=."));
 }
 
 TEST(Source, ATemplateIdIsANameExpression) {
   LaunchDescription description;
   description.kernel = "sgemm<128, float>";
   const CompileUnit unit = compile_unit({"k.cu", ""}, description, "sm_90", kCompiler);
-  EXPECT_EQ(compile_request(unit, {RegisterCap{64}}, NvrtcOutput::cubin, "").name_expressions, std::vector<std::string>{"sgemm<128, float>"});
+  EXPECT_EQ(compile_request(unit, {RegisterCap{64}}, NvrtcOutput::cubin, "").name_expressions,
+            std::vector<std::string>{"sgemm<128, float>"});
   description.kernel = "sgemm";
   EXPECT_TRUE(compile_unit({"k.cu", ""}, description, "sm_90", kCompiler).name_expressions.empty());
 }

@@ -139,8 +139,9 @@ TEST_F(SweepTest, AnotherNameAndOtherMacrosAreCodesOfTheirOwn) {
     if (!std::holds_alternative<CompilerDefault>(code.build.policy)) continue;
     ASSERT_TRUE(code.facts) << code.failure;
     EXPECT_EQ(code.kernel.find("cutlass_k") != std::string::npos, code.build.choice.renamed) << code.kernel;
-    hash_of[code.build.choice.renamed ? "renamed" : code.build.choice.macros.empty() ? "own" : "fewer"] =
-        code.facts->code_hash;
+    hash_of[code.build.choice.renamed          ? "renamed"
+            : code.build.choice.macros.empty() ? "own"
+                                               : "fewer"] = code.facts->code_hash;
   }
   ASSERT_EQ(hash_of.size(), 3u);
   EXPECT_NE(hash_of["own"], hash_of["fewer"]);

@@ -8,6 +8,7 @@
 #include <boost/program_options.hpp>
 
 #include "regtune/error.hpp"
+#include "study_scope.hpp"
 
 namespace regtune {
 namespace {
@@ -16,6 +17,8 @@ namespace po = boost::program_options;
 using Arguments = std::vector<std::string>;
 
 constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options]
+       regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
+       regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
        regtune COMMAND --help
 
@@ -45,33 +48,66 @@ po::options_description general_options() {
   return options;
 }
 
-po::options_description launch_options() {
+constexpr const char* kOneKernel = "kernel, or template-id 'sgemm<128, float>'";
+constexpr const char* kSeveralKernels = "kernel, or template-id; several: all, 'decay*'";
+
+po::options_description launch_options(const char* kernel) {
   po::options_description options("Launch (each wins over the launch description of the source)");
-  options.add_options()                                                                                         //
-      ("kernel,k", po::value<std::string>()->value_name("NAME"), "kernel, or template-id 'sgemm<128, float>'")  //
-      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")                  //
-      ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")      //
-      ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")               //
-      ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")                  //
+  options.add_options()                                                                                     //
+      ("kernel,k", po::value<std::string>()->value_name("NAME"), kernel)                                    //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")              //
+      ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")  //
+      ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")           //
+      ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")              //
       ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"),
        "a=2.5, or out={buffer=\"n\", init=\"uniform(0,1)\"}")  //
       ("seed", po::value<std::uint64_t>()->value_name("N"), "of random data and of the order of launches");
   return options;
 }
 
-po::options_description compile_options() {
+// `arch`: how --arch is given, and what it stands for.
+po::options_description compile_options(const char* arch, const std::string& meaning) {
   po::options_description options("Compile (what stands behind -- goes to the compiler as it is)");
-  options.add_options()                                                                        //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")  //
-      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")       //
+  options.add_options()                                                                                    //
+      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")              //
+      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                   //
+      ("arch", po::value<std::string>()->value_name(arch), meaning.c_str())                                //
+      ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
+      ("compile-limit", po::value<double>()->default_value(600)->value_name("S"), "seconds for one compilation");
+  return options;
+}
+
+po::options_description compile_options() {
+  return compile_options("sm_XX",
+                         fmt::format("architecture (default: the GPU's; {} without one)", kDefaultArchitecture));
+}
+
+po::options_description compile_options_for_several() {
+  return compile_options("LIST", fmt::format("architectures, sm_75,sm_90 or all (default: the GPU's; {} without one)",
+                                             kDefaultArchitecture));
+}
+
+po::options_description check_options() {
+  po::options_description options("Check (what breaks one of these is a breach)");
+  options.add_options()  //
+      ("max-spill-bytes", po::value<int>()->value_name("N"),
+       "stores and loads together, per thread (default: 0, or the baseline's where one is given)")     //
+      ("max-registers", po::value<int>()->value_name("N"), "per thread")                               //
+      ("min-occupancy", po::value<double>()->value_name("X"), "0 to 1, with the first block")          //
+      ("max-stack-bytes", po::value<int>()->value_name("N"), "per thread")                             //
+      ("baseline", po::value<std::string>()->value_name("FILE"), "no kernel may be worse than there")  //
+      ("write-baseline", po::value<std::string>()->value_name("FILE"), "write one, unless there is a breach");
+  return options;
+}
+
+// What is swept besides the register budgets.
+po::options_description sweep_options() {
+  po::options_description options("Sweep");
+  options.add_options()  //
       ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"),
        "values of a macro, each with every budget: UNROLL=1,2,4,8")                                //
       ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")  //
-      ("arch", po::value<std::string>()->value_name("sm_XX"),
-       fmt::format("architecture (default: the GPU's; {} without one)", kDefaultArchitecture).c_str())     //
-      ("no-rename", po::bool_switch(), "do not try the kernel under a name that makes ptxas allocate otherwise")  //
-      ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
-      ("compile-limit", po::value<double>()->default_value(600)->value_name("S"), "seconds for one compilation");
+      ("no-rename", po::bool_switch(), "do not try the kernel under a name that makes ptxas allocate otherwise");
   return options;
 }
 
@@ -134,27 +170,36 @@ std::string help_text(const po::options_description& options) {
   return fmt::format("{}{}", kUsage, fmt::streamed(options));
 }
 
+DescriptionFlags description_flags(const po::variables_map& values, const Arguments& compiler_arguments) {
+  return {optional_value<std::string>(values, "kernel"),
+          list_value(values, "set"),
+          optional_value<std::string>(values, "block"),
+          optional_value<std::string>(values, "grid"),
+          optional_value<std::string>(values, "shared"),
+          list_value(values, "arg"),
+          compiler_arguments,
+          list_value(values, "include"),
+          list_value(values, "define"),
+          optional_value<std::uint64_t>(values, "seed"),
+          list_value(values, "tune")};
+}
+
+int jobs_value(const po::variables_map& values) {
+  const int jobs = optional_value<int>(values, "jobs").value_or(usable_cores());
+  if (jobs < 1 || jobs > 1024)
+    throw Error(ErrorKind::usage, fmt::format("--jobs {}: must lie between 1 and 1024", jobs));
+  return jobs;
+}
+
 TuneCommand tune_command(const po::variables_map& values, const Arguments& compiler_arguments) {
   TuneCommand command;
   TuneRequest& request = command.request;
   request.source = only_positional(values, "source", "KERNEL.cu");
-  request.flags = {optional_value<std::string>(values, "kernel"),
-                   list_value(values, "set"),
-                   optional_value<std::string>(values, "block"),
-                   optional_value<std::string>(values, "grid"),
-                   optional_value<std::string>(values, "shared"),
-                   list_value(values, "arg"),
-                   compiler_arguments,
-                   list_value(values, "include"),
-                   list_value(values, "define"),
-                   optional_value<std::uint64_t>(values, "seed"),
-                   list_value(values, "tune")};
-  request.levers = values["levers"].as<bool>();
+  request.flags = description_flags(values, compiler_arguments);
   request.architecture = optional_value<std::string>(values, "arch");
   request.device = values["device"].as<int>();
-  request.jobs = optional_value<int>(values, "jobs").value_or(usable_cores());
-  if (request.jobs < 1 || request.jobs > 1024)
-    throw Error(ErrorKind::usage, fmt::format("--jobs {}: must lie between 1 and 1024", request.jobs));
+  request.jobs = jobs_value(values);
+  request.levers = values["levers"].as<bool>();
   request.rename = !values["no-rename"].as<bool>();
   request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
   request.cache = optional_value<std::string>(values, "cache");
@@ -163,6 +208,70 @@ TuneCommand tune_command(const po::variables_map& values, const Arguments& compi
   request.measure.timeout_ms = in_range(values, "timeout", 0.01, 1e5) * 1000;
   command.style.all_rows = values["all"].as<bool>();
   command.record_file = optional_value<std::string>(values, "record");
+  return command;
+}
+
+// What a study and a check have in common.
+template <class Request>
+Request study_request(const po::variables_map& values, const Arguments& compiler_arguments) {
+  Request request;
+  request.source = only_positional(values, "source", "KERNEL.cu");
+  request.flags = description_flags(values, compiler_arguments);
+  request.architectures = optional_value<std::string>(values, "arch");
+  request.device = values["device"].as<int>();
+  request.jobs = jobs_value(values);
+  request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
+  return request;
+}
+
+std::optional<int> count_value(const po::variables_map& values, const char* name) {
+  const std::optional<int> value = optional_value<int>(values, name);
+  if (value && *value < 0) throw Error(ErrorKind::usage, fmt::format("--{} {}: must not be negative", name, *value));
+  return value;
+}
+
+AnalyzeCommand analyze_command(const po::variables_map& values, const Arguments& compiler_arguments) {
+  AnalyzeCommand command{study_request<AnalyzeRequest>(values, compiler_arguments), {}};
+  command.request.cache = optional_value<std::string>(values, "cache");
+  command.style.all_rows = values["all"].as<bool>();
+  return command;
+}
+
+CheckRequest check_request(const po::variables_map& values, const Arguments& compiler_arguments) {
+  CheckRequest request = study_request<CheckRequest>(values, compiler_arguments);
+  request.baseline = optional_value<std::string>(values, "baseline");
+  request.write_baseline = optional_value<std::string>(values, "write-baseline");
+  request.limits.max_spill_bytes = count_value(values, "max-spill-bytes");
+  request.limits.max_registers = count_value(values, "max-registers");
+  request.limits.max_stack_bytes = count_value(values, "max-stack-bytes");
+  // Spills that a baseline holds are accepted ones.
+  if (!request.limits.max_spill_bytes && !request.baseline && !request.write_baseline)
+    request.limits.max_spill_bytes = 0;
+  if (values.count("min-occupancy") > 0) request.limits.min_occupancy = in_range(values, "min-occupancy", 0, 1);
+  return request;
+}
+
+Command parse_study(bool is_check, const Arguments& own, const Arguments& behind) {
+  po::options_description options;
+  options.add(launch_options(kSeveralKernels)).add(compile_options_for_several());
+  if (is_check) {
+    options.add(check_options());
+  } else {
+    po::options_description study("Study");
+    study.add_options()("all", po::bool_switch(), "every distinct code in the table");
+    options.add(study);
+  }
+  options.add(general_options());
+  const po::variables_map values = parse(own, options, "source");
+  Command command;
+  command.json = values["json"].as<bool>();
+  command.quiet = values["quiet"].as<bool>();
+  if (values["help"].as<bool>())
+    command.what = ShowText{help_text(options)};
+  else if (is_check)
+    command.what = check_request(values, behind);
+  else
+    command.what = analyze_command(values, behind);
   return command;
 }
 
@@ -182,6 +291,12 @@ Command parse_command_line(const Arguments& arguments) {
   if (lookup) own.erase(own.begin());
   if (!lookup && !own.empty() && own.front() == "--version")
     return {false, false, ShowText{"regtune " REGTUNE_VERSION "\n"}};
+
+  if (!own.empty() && (own.front() == "analyze" || own.front() == "check")) {
+    const bool is_check = own.front() == "check";
+    own.erase(own.begin());
+    return parse_study(is_check, own, behind);
+  }
 
   Command command;
   if (lookup) {
@@ -204,7 +319,11 @@ Command parse_command_line(const Arguments& arguments) {
     return command;
   }
   po::options_description options;
-  options.add(launch_options()).add(compile_options()).add(measure_options()).add(general_options());
+  options.add(launch_options(kOneKernel))
+      .add(compile_options())
+      .add(sweep_options())
+      .add(measure_options())
+      .add(general_options());
   const po::variables_map values = parse(own, options, "source");
   command.json = values["json"].as<bool>();
   command.quiet = values["quiet"].as<bool>();

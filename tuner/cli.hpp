@@ -5,6 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "analyze_command.hpp"
+#include "check_command.hpp"
 #include "lookup_command.hpp"
 #include "report.hpp"
 #include "tune.hpp"
@@ -21,10 +23,15 @@ struct TuneCommand {
   std::optional<std::filesystem::path> record_file;  // --record
 };
 
+struct AnalyzeCommand {
+  AnalyzeRequest request;
+  ReportStyle style;
+};
+
 struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
-  std::variant<ShowText, TuneCommand, LookupRequest> what;
+  std::variant<ShowText, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest> what;
 };
 
 // `arguments` without the program's name. Throws Error(usage).

@@ -87,8 +87,7 @@ class Compilers {
     const double cpu_start = cpu_seconds();
     NvrtcRequest request{text_of(asked.at("source")), asked.at("file_name"), asked.at("options"),
                          asked.at("name_expressions"), asked.at("lto_ir") ? NvrtcOutput::lto_ir : NvrtcOutput::cubin};
-    NvrtcReply reply =
-        request.output == NvrtcOutput::lto_ir ? lto_ir(request) : nvrtc().compile(request);
+    NvrtcReply reply = request.output == NvrtcOutput::lto_ir ? lto_ir(request) : nvrtc().compile(request);
     if (reply.compiled && asked.contains("link_options")) link(reply, asked.at("link_options"));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return {{"compiled", reply.compiled},
@@ -217,9 +216,15 @@ const CompilerIdentity& CompilePool::identity() {
     throw Error(ErrorKind::no_toolkit,
                 fmt::format("loading NVRTC failed: its process {}; is the CUDA toolkit complete?", how));
   if (reply->contains("failure")) throw Error(ErrorKind::no_toolkit, reply->at("failure").get<std::string>());
-  identity_ = CompilerIdentity{reply->at("name"),          reply->at("library_path"),  reply->at("architectures"),
-                               reply->at("include_folders"), reply->at("fixed_options"), reply->at("precompiles_headers"),
-                               reply->at("linker"),        reply->at("why_no_linker"), reply->at("linker_takes_no_cache")};
+  identity_ = CompilerIdentity{reply->at("name"),
+                               reply->at("library_path"),
+                               reply->at("architectures"),
+                               reply->at("include_folders"),
+                               reply->at("fixed_options"),
+                               reply->at("precompiles_headers"),
+                               reply->at("linker"),
+                               reply->at("why_no_linker"),
+                               reply->at("linker_takes_no_cache")};
   return *identity_;
 }
 

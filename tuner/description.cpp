@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::size_t max_description_bytes = 64 * 1024;
 constexpr std::size_t max_combinations = 64;  // of the macros' values; each gets the whole register space
-constexpr int max_dots_in_a_row = 32;  // toml++ recurses over the parts of a dotted key
+constexpr int max_dots_in_a_row = 32;         // toml++ recurses over the parts of a dotted key
 
 const std::vector<std::string> top_keys = {"kernel",  "sizes",   "block", "grid", "dynamic_shared_bytes", "args",
                                            "options", "include", "seed",  "tune", "block_macro"};

@@ -85,9 +85,9 @@ std::string missing_macros(const std::string& text, const Macros& macros) {
   if (macros.empty()) return result;
   const std::vector<Token> tokens = tokenize(text);
   for (const auto& [name, value] : macros) {
-    const bool defined = std::any_of(tokens.begin(), tokens.end(), [&](const Token& token) {
+    const bool defined = std::any_of(tokens.begin(), tokens.end(), [&, wanted = name](const Token& token) {
       const std::optional<Definition> found = definition(text, token);
-      return found && found->name == name;
+      return found && found->name == wanted;
     });
     if (!defined) result += fmt::format("#define {} {}\n", name, value);
   }

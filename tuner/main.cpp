@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "analysis_report.hpp"
 #include "cli.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
@@ -50,6 +51,38 @@ int run(const LookupRequest& request, const Command& command) {
   if (!answer.record && command.json) print_document({{"found", false}, {"message", answer.miss}});
   if (!answer.record) fmt::print(stderr, "regtune: {}\n", answer.miss);
   return answer.record ? 0 : kExitMiss;
+}
+
+int run(const AnalyzeCommand& study, const Command& command) {
+  Analysis analysis;
+  {
+    Progress progress(command.quiet);
+    analysis = analyze(study.request, progress);
+  }
+  if (command.json)
+    print_document(analysis_json(analysis));
+  else
+    fmt::print("{}", analysis_text(analysis, study.style));
+  return 0;
+}
+
+int run(const CheckRequest& request, const Command& command) {
+  CheckResult result;
+  {
+    Progress progress(command.quiet);
+    result = check(request, progress);
+  }
+  const CheckFindings& findings = result.findings;
+  const bool passed = findings.breaches.empty();
+  if (command.json) print_document(check_json(result));
+  if (!command.json)
+    for (const std::string& breach : findings.breaches) fmt::print("{}: {}\n", result.source, breach);
+  Progress progress(command.quiet);
+  for (const std::string& note : findings.notes) progress.note(fmt::format("{}: {}", result.source, note));
+  if (passed)
+    progress.note(fmt::format("{}: {} {} checked, no breach", result.source, result.kernels.size(),
+                              result.kernels.size() == 1 ? "code" : "codes"));
+  return passed ? 0 : static_cast<int>(ErrorKind::check_failed);
 }
 
 int fail(const Error& failure, bool json) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <deque>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <random>
 
@@ -451,8 +451,8 @@ RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, M
 
 RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,
                 RaceObserver& observer) {
-  const auto reference = std::find_if(entrants.begin(), entrants.end(),
-                                      [&](const Entrant& e) { return e.candidate.id == reference_id; });
+  const auto reference =
+      std::find_if(entrants.begin(), entrants.end(), [&](const Entrant& e) { return e.candidate.id == reference_id; });
   assert(reference != entrants.end());
   Given source(entrants, reference_id);
   return race(bench, *reference, source, settings, observer);

@@ -55,8 +55,8 @@ struct RaceResult {
 RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings,
                 RaceObserver& observer);
 
-// As above, with all entrants there from the start. Requires: `reference_id` is the id of one entrant, which can be launched. Throws Error(gpu_failed) when the
-// reference cannot be timed; whatever another entrant does is its outcome.
+// As above, with all entrants there from the start. Requires: `reference_id` is the id of one entrant, which can be
+// launched. Throws Error(gpu_failed) when the reference cannot be timed; whatever another entrant does is its outcome.
 RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,
                 RaceObserver& observer);
 

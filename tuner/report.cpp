@@ -52,11 +52,6 @@ bool several_blocks(const TuningRecord& record) {
                      [&](const Trial& trial) { return !(trial.variant.block == record.trials.front().variant.block); });
 }
 
-std::string spell_block(Dim3 block) {
-  if (block.z > 1) return fmt::format("{}x{}x{}", block.x, block.y, block.z);
-  return block.y > 1 ? fmt::format("{}x{}", block.x, block.y) : fmt::format("{}", block.x);
-}
-
 // Enough decimals for the interval to show, whatever the time is.
 std::string spell_time(const Interval& time) {
   const int decimals = time.median >= 100 ? 1 : time.median >= 0.1 ? 3 : 5;
@@ -144,10 +139,9 @@ void append_table(std::string& text, const TuningRecord& record, const ReportSty
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
     const auto& verdict = record.verdict;
-    const bool named =
-        row_holds(row, 0) ||
-        (verdict && (row_holds(row, verdict->best_id) || row_holds(row, verdict->best_in_source_id) ||
-                     (verdict->best_renamed_id && row_holds(row, *verdict->best_renamed_id))));
+    const bool named = row_holds(row, 0) ||
+                       (verdict && (row_holds(row, verdict->best_id) || row_holds(row, verdict->best_in_source_id) ||
+                                    (verdict->best_renamed_id && row_holds(row, *verdict->best_renamed_id))));
     const bool failed = !measurement_of(*row.timed) && record.gpu && !spell_outcome(*row.timed).empty();
     if (style.all_rows || i < kRowsShown || named || failed)
       append_row(text, record, row);
@@ -240,6 +234,17 @@ std::string verdict_text(const TuningRecord& record) {
 }
 
 }  // namespace
+
+std::string spell_block(Dim3 block) {
+  if (block.z > 1) return fmt::format("{}x{}x{}", block.x, block.y, block.z);
+  return block.y > 1 ? fmt::format("{}x{}", block.x, block.y) : fmt::format("{}", block.x);
+}
+
+std::string table_of_codes(const TuningRecord& record, const ReportStyle& style) {
+  std::string text;
+  append_table(text, record, style);
+  return text;
+}
 
 std::string spell_choice(const TuningRecord& record, int variant_id) {
   const Variant& variant = record.trials.at(static_cast<std::size_t>(variant_id)).variant;

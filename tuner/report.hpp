@@ -18,6 +18,12 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
 // The answer of a look-up: what to use, how sure, and where it was measured.
 std::string answer_text(const TuningRecord& record);
 
+// The table alone: a line of headings, and one for each distinct code.
+std::string table_of_codes(const TuningRecord& record, const ReportStyle& style);
+
+// "256", "32x8".
+std::string spell_block(Dim3 block);
+
 // "author's code", "__launch_bounds__(256)", with the block where the run swept several.
 std::string spell_choice(const TuningRecord& record, int variant_id);
 

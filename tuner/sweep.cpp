@@ -78,7 +78,8 @@ const CompiledCode& Sweep::first() {
     // The text without bounds is what every cap is made of: compiled in the server, so that all workers have its
     // LTO-IR.
     first_ = pool_.prepare(linked_job(0, {CompilerDefault{}}, false));
-    if (!first_.compiled) why_plain_ = "no LTO-IR of this source: " + first_.failure.substr(0, first_.failure.find('\n'));
+    if (!first_.compiled)
+      why_plain_ = "no LTO-IR of this source: " + first_.failure.substr(0, first_.failure.find('\n'));
   }
   if (!linked()) first_ = pool_.prepare(plain_job(0, {AuthorsOwn{}}, true));
   if (!first_.compiled) throw not_compiled(first_.failure);

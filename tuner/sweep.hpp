@@ -52,7 +52,8 @@ class Sweep {
 
   // From here on for that kernel of first(), in all these builds; each will be delivered once.
   // `name`: the kernel's unqualified name in the source.
-  void begin(const std::string& kernel, const std::string& name, const GpuLimits& limits, const std::vector<Build>& builds);
+  void begin(const std::string& kernel, const std::string& name, const GpuLimits& limits,
+             const std::vector<Build>& builds);
   // More of them, later.
   void add(const std::vector<Build>& builds);
 
@@ -103,7 +104,7 @@ class Sweep {
   GpuLimits limits_;
   std::vector<Build> builds_;
   std::map<int, BuildCode> ready_;  // by index of build, not handed out yet
-  int witness_cap_ = 0;  // where the two ways are compared
+  int witness_cap_ = 0;             // where the two ways are compared
   std::optional<CompiledCode> plain_witness_;
   std::optional<CompiledCode> linked_witness_;
   bool trusted_ = true;  // false while the two ways are being compared

@@ -23,6 +23,7 @@
 #include "source.hpp"
 #include "source_choices.hpp"
 #include "store.hpp"
+#include "study_scope.hpp"
 #include "sweep.hpp"
 #include "workload.hpp"
 
@@ -44,14 +45,10 @@ Target choose_target(const TuneRequest& request, Device& device, const CompilerI
   else
     target.architecture =
         gpu ? fmt::format("sm_{}{}", gpu->id.compute_major, gpu->id.compute_minor) : kDefaultArchitecture;
-  const std::optional<GpuLimits> limits = gpu_limits(target.architecture);
-  const int number = limits ? limits->compute_major * 10 + limits->compute_minor : 0;
-  const std::vector<int>& known = compiler.architectures;
-  if (std::find(known.begin(), known.end(), number) == known.end())
-    throw Error(ErrorKind::unknown_architecture, fmt::format("{}: {} compiles for sm_{} only", target.architecture,
-                                                             compiler.name, fmt::join(known, ", sm_")));
-  const bool can_be_timed = gpu && number == gpu->id.compute_major * 10 + gpu->id.compute_minor;
-  target.limits = can_be_timed ? gpu->limits : *limits;
+  target.limits = limits_of_target(target.architecture, compiler);
+  const bool can_be_timed = gpu && target.limits.compute_major == gpu->id.compute_major &&
+                            target.limits.compute_minor == gpu->id.compute_minor;
+  if (can_be_timed) target.limits = gpu->limits;
   if (can_be_timed) target.gpu = std::move(gpu);
   return target;
 }
@@ -121,7 +118,9 @@ Error nothing_launchable(const TuningRecord& record) {
                            record.signature, refused ? refused->reason : "none compiled"));
 }
 
-int reference_id(const TuningRecord& record) { return choose_reference(record.trials).value(); }
+int reference_id(const TuningRecord& record) {
+  return choose_reference(record.trials).value();
+}
 
 // What is recommended must be what a user gets who types the option or writes the bound: the code that was timed.
 std::optional<std::string> difference_of_winners(Sweep& sweep, const CompiledEntrants& entrants,
@@ -145,8 +144,7 @@ void tell_about_gpu(const Target& target, const Device& device, Progress& progre
 
 CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, const std::string& architecture) {
   CompiledCode code = pool.prepare({0, device_code_request(plan, architecture, pool.identity()), {}, true});
-  if (!code.compiled)
-    throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + code.failure);
+  if (!code.compiled) throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + code.failure);
   return code;
 }
 

@@ -31,7 +31,4 @@ struct TuneResult {
 // Throws Error when the run cannot go on. Without a GPU the record has facts, no times and no verdict.
 TuneResult tune(const TuneRequest& request, Progress& progress);
 
-// What a machine without a GPU compiles for unless --arch says otherwise.
-inline constexpr const char* kDefaultArchitecture = "sm_90";
-
 }  // namespace regtune

@@ -23,6 +23,7 @@ enum class ErrorKind : int {
   no_toolkit = 14,            // NVRTC was not found, or is too old
   gpu_failed = 15,            // the GPU or its driver refused work that no candidate is to blame for
   nothing_launchable = 16,    // no variant at all can be launched with this block
+  check_failed = 17,          // `regtune check`: the code breaks a limit or is worse than the baseline
   internal = 70,              // a bug of regtune
 };
 

@@ -1,0 +1,207 @@
+#include "analysis_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "policy.hpp"
+#include "record_json.hpp"
+
+namespace regtune {
+namespace {
+
+int spilled_bytes(const Trial& trial) {
+  return trial.facts->spill_store_bytes + trial.facts->spill_load_bytes;
+}
+
+// The smallest cap without spills, and the bound of the author's block that asks for the most blocks without any.
+std::vector<std::string> budgets_without_spills(const TuningRecord& record) {
+  std::optional<int> cap;
+  int greatest_that_spills = 0;  // the register allocator is not monotone: a larger cap may spill again
+  std::optional<LaunchBounds> bounds;
+  for (const Trial& trial : record.trials) {
+    if (!trial.facts) continue;
+    if (spilled_bytes(trial) > 0) {
+      if (const auto* spills = std::get_if<RegisterCap>(&trial.variant.policy))
+        greatest_that_spills = std::max(greatest_that_spills, spills->registers_per_thread);
+      continue;
+    }
+    if (const auto* found = std::get_if<RegisterCap>(&trial.variant.policy))
+      cap = std::min(cap.value_or(found->registers_per_thread), found->registers_per_thread);
+    const auto* found = std::get_if<LaunchBounds>(&trial.variant.policy);
+    if (found && trial.variant.block == record.author_shape.block &&
+        (!bounds || found->min_blocks_per_sm > bounds->min_blocks_per_sm))
+      bounds = *found;
+  }
+  std::vector<std::string> texts;
+  if (cap)
+    texts.push_back(fmt::format("{} is the smallest cap without spills{}", spell(RegisterCap{*cap}),
+                                greatest_that_spills > *cap
+                                    ? fmt::format(" (some above it spill again, none above {})", greatest_that_spills)
+                                    : ""));
+  if (bounds) texts.push_back(fmt::format("{} the tightest bound without any", spell(RegisterPolicy{*bounds})));
+  return texts;
+}
+
+std::string about_spills(const TuningRecord& record) {
+  const Trial& author = record.trials.front();
+  const bool any = std::any_of(record.trials.begin(), record.trials.end(),
+                               [](const Trial& trial) { return trial.facts && spilled_bytes(trial) > 0; });
+  if (!any) return "spills: none under any budget";
+  const std::vector<std::string> cures = budgets_without_spills(record);
+  if (!author.facts || spilled_bytes(author) == 0)
+    return fmt::format("spills: none in the author's code; {}", fmt::join(cures, ", "));
+  const std::string found = fmt::format(
+      "spills: the author's code stores {} and loads {} bytes per thread, because {} registers were not "
+      "enough",
+      author.facts->spill_store_bytes, author.facts->spill_load_bytes, author.facts->register_ceiling);
+  if (cures.empty())
+    return found +
+           "; every budget spills, so none cures it: keep fewer values alive at once, or give a thread less "
+           "to do";
+  return fmt::format("{}; more registers cure it: {}", found, fmt::join(cures, ", "));
+}
+
+// Of codes without spills: what is left on the stack is no spill.
+std::optional<std::string> about_stack_frame(const TuningRecord& record) {
+  std::optional<int> least;
+  for (const Trial& trial : record.trials)
+    if (trial.facts && spilled_bytes(trial) == 0)
+      least = std::min(least.value_or(trial.facts->stack_frame_bytes), trial.facts->stack_frame_bytes);
+  if (least.value_or(0) == 0) return {};
+  return fmt::format(
+      "stack frame: {} bytes also where nothing spills: an array there is indexed at run time or has its address "
+      "taken, or a called function was not inlined. No budget cures that: make the index a compile-time constant",
+      *least);
+}
+
+// Budgets that share a reason become one sentence, with the words of the first.
+std::vector<std::string> about_budgets(const TuningRecord& record) {
+  struct Group {
+    std::string note;
+    std::vector<RegisterPolicy> policies;
+  };
+  std::map<std::pair<BudgetStatus, std::string>, Group> groups;
+  for (const Trial& trial : record.trials) {
+    if (!trial.facts || trial.facts->budget.note.empty()) continue;
+    const Budget& budget = trial.facts->budget;
+    // Behind the colon stands the reason, before it the budget.
+    Group& group = groups[{budget.status, budget.note.substr(std::min(budget.note.find(": "), budget.note.size()))}];
+    if (group.note.empty()) group.note = budget.note;
+    group.policies.push_back(trial.variant.policy);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [key, group] : groups)
+    texts.push_back(fmt::format("{}: {}: {}", to_string(key.first), spell(group.policies), group.note));
+  return texts;
+}
+
+// {T, B} -> the ceiling in the code. B = 0: not given.
+std::map<std::pair<int, int>, int> ceiling_of_bounds(const TuningRecord& record) {
+  std::map<std::pair<int, int>, int> found;
+  for (const Trial& trial : record.trials)
+    if (const auto* bounds = std::get_if<LaunchBounds>(&trial.variant.policy); bounds && trial.facts)
+      found[{bounds->max_threads_per_block, bounds->min_blocks_per_sm}] = trial.facts->register_ceiling;
+  return found;
+}
+
+std::size_t distinct_codes(const TuningRecord& record) {
+  std::set<std::string> hashes;
+  for (const Trial& trial : record.trials)
+    if (trial.facts) hashes.insert(trial.facts->code_hash);
+  return hashes.size();
+}
+
+std::string shared_memory(const TuningRecord& record) {
+  const std::int64_t dynamic_bytes = record.author_shape.dynamic_shared_bytes;
+  const int static_bytes = record.trials.front().facts ? record.trials.front().facts->static_shared_bytes : 0;
+  if (dynamic_bytes == 0) return fmt::format("{} bytes", static_bytes);
+  return fmt::format("{} + {} bytes", static_bytes, dynamic_bytes);
+}
+
+std::string study_text(const Study& study, const ReportStyle& style) {
+  const TuningRecord& record = study.record;
+  if (!study.failure.empty()) return fmt::format("\n{}: {}\n", record.architecture, study.failure);
+  const std::string kept = study.kept == 0 ? "" : fmt::format(" ({} of them kept from before)", study.kept);
+  std::string text = fmt::format("\n{}: {}   block {}   shared memory {}\n", record.architecture, record.signature,
+                                 spell_block(record.author_shape.block), shared_memory(record));
+  text += fmt::format("{} budgets{} -> {} distinct codes\n", study.compiled + study.kept, kept, distinct_codes(record));
+  text += table_of_codes(record, style) + "\n";
+  const std::vector<std::string> bounds = ceilings(record);
+  if (!bounds.empty()) text += fmt::format("ceiling: {}\n", fmt::join(bounds, "\n         "));
+  for (const std::string& sentence : diagnosis(record)) text += sentence + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> diagnosis(const TuningRecord& record) {
+  std::vector<std::string> texts{about_spills(record)};
+  if (std::optional<std::string> text = about_stack_frame(record)) texts.push_back(*text);
+  if (const auto* refused = std::get_if<NotLaunchable>(&record.trials.front().outcome))
+    texts.push_back("launch: the author's code cannot be launched: " + refused->reason);
+  for (std::string& text : about_budgets(record)) texts.push_back(std::move(text));
+  for (const Trial& trial : record.trials)
+    if (const auto* failed = std::get_if<CompileFailed>(&trial.outcome)) {
+      texts.push_back(fmt::format("not compiled: {}: {}", spell(trial.variant.policy),
+                                  failed->message.substr(0, failed->message.find('\n'))));
+      break;  // the first shows what is wrong
+    }
+  return texts;
+}
+
+std::vector<std::string> ceilings(const TuningRecord& record) {
+  std::vector<std::string> texts;
+  std::vector<RegisterPolicy> alike;
+  std::optional<std::pair<int, int>> threads_and_ceiling;
+  const auto flush = [&] {
+    if (!alike.empty()) texts.push_back(fmt::format("{}: {} registers", spell(alike), threads_and_ceiling->second));
+    alike.clear();
+  };
+  for (const auto& [bounds, ceiling] : ceiling_of_bounds(record)) {
+    if (threads_and_ceiling != std::pair(bounds.first, ceiling)) flush();
+    threads_and_ceiling = {bounds.first, ceiling};
+    alike.push_back(LaunchBounds{bounds.first, bounds.second});
+  }
+  flush();
+  return texts;
+}
+
+std::string analysis_text(const Analysis& analysis, const ReportStyle& style) {
+  std::string text = fmt::format("regtune {} | static study, nothing is timed | {}{}\n", REGTUNE_VERSION,
+                                 analysis.compiler, analysis.cache.empty() ? "" : " | cache " + analysis.cache);
+  for (const Study& study : analysis.studies) text += study_text(study, style);
+  return text;
+}
+
+nlohmann::json analysis_json(const Analysis& analysis) {
+  nlohmann::json studies = nlohmann::json::array();
+  for (const Study& study : analysis.studies) {
+    nlohmann::json json{{"architecture", study.record.architecture}};
+    if (!study.failure.empty()) {
+      json["failure"] = study.failure;
+    } else {
+      nlohmann::json bounds = nlohmann::json::array();
+      for (const auto& [pair, ceiling] : ceiling_of_bounds(study.record))
+        bounds.push_back(
+            {{"max_threads_per_block", pair.first}, {"min_blocks_per_sm", pair.second}, {"register_ceiling", ceiling}});
+      json["signature"] = study.record.signature;
+      json["compiled"] = study.compiled;
+      json["kept"] = study.kept;
+      json["distinct_codes"] = distinct_codes(study.record);
+      json["ceilings"] = std::move(bounds);
+      json["diagnosis"] = diagnosis(study.record);
+      json["record"] = record_json(study.record);
+    }
+    studies.push_back(std::move(json));
+  }
+  return {{"regtune_version", REGTUNE_VERSION},
+          {"compiler", analysis.compiler},
+          {"cache", analysis.cache},
+          {"studies", std::move(studies)}};
+}
+
+}  // namespace regtune

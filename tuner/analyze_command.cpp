@@ -1,0 +1,162 @@
+#include "analyze_command.hpp"
+
+#include <fmt/format.h>
+
+#include "collapse.hpp"
+#include "compile.hpp"
+#include "kept_codes.hpp"
+#include "kernel_choice.hpp"
+#include "regtune/error.hpp"
+#include "search_space.hpp"
+#include "source.hpp"
+#include "store.hpp"
+#include "study_scope.hpp"
+#include "sweep.hpp"
+
+namespace regtune {
+namespace {
+
+// What all studies of a request have in common.
+struct Subject {
+  const AnalyzeRequest& request;
+  Source source;
+  LaunchDescription description;
+  std::optional<std::string> pattern;  // of kernels
+  Store* store;
+  Progress& progress;
+};
+
+// A cache that was named has to work; the default one is a convenience.
+std::optional<Store> open_cache(const AnalyzeRequest& request, Analysis& analysis, Progress& progress) {
+  const std::filesystem::path file = request.cache ? *request.cache : default_cache_path();
+  try {
+    std::optional<Store> store = Store::open(file);
+    analysis.cache = file.string();
+    return store;
+  } catch (const Error& unusable) {
+    if (request.cache) throw;
+    progress.note(fmt::format("regtune: no compilation is kept: {}", unusable.what()));
+    return {};
+  }
+}
+
+std::vector<KernelSignature> kernels_meant(const Subject& subject, const CompiledCode& first) {
+  const Cubin cubin = read_cubin(first.cubin);
+  if (subject.pattern) return kernels_matching(cubin, subject.source, *subject.pattern);
+  return {choose_kernel(cubin, subject.source.text, subject.source.path.string(), subject.description.kernel,
+                        first.lowered_names.empty() ? "" : first.lowered_names.front())};
+}
+
+BuildCode wait_for(Sweep& sweep) {
+  std::optional<BuildCode> code = sweep.next();
+  if (!code) throw Error(ErrorKind::internal, "a compilation was begun and never came");
+  return std::move(*code);
+}
+
+std::vector<BuildCode> compile_all(Sweep& sweep, BuildCode author, const std::vector<Variant>& variants,
+                                   Progress& progress) {
+  std::vector<Build> builds;
+  for (const Variant& variant : variants) {
+    const Build build{variant.policy, variant.choice};
+    if (build != author.build && std::find(builds.begin(), builds.end(), build) == builds.end())
+      builds.push_back(build);
+  }
+  sweep.add(builds);
+  std::vector<BuildCode> codes{std::move(author)};
+  while (std::optional<BuildCode> code = sweep.next()) {
+    // When the linked way turns out to differ, everything that was begun is delivered again.
+    std::erase_if(codes, [&](const BuildCode& before) { return before.build == code->build; });
+    codes.push_back(std::move(*code));
+    progress.update(fmt::format("{} of {} compiled", codes.size(), builds.size() + 1));
+  }
+  return codes;
+}
+
+Study study(const Subject& subject, CompilePool& pool, const CompileUnit& unit, const KernelSignature& signature) {
+  const GpuLimits limits = limits_of_target(unit.architecture, pool.identity());
+  KeptCodes keeper(subject.store, unit, pool.identity());
+  Sweep sweep(pool, unit, keeper);
+  sweep.first();
+  // The author's own code first: where no block is described, its bounds say what is studied.
+  sweep.begin(signature.mangled_name, unqualified_name(signature), limits, {Build{AuthorsOwn{}}});
+  BuildCode author = wait_for(sweep);
+  if (!author.facts)
+    throw Error(ErrorKind::source_not_compiled, fmt::format("{}: {}", signature.display, author.failure));
+  const std::vector<LaunchShape> shapes =
+      study_shapes(description_for(subject.description, subject.request.flags, signature), *author.facts);
+  std::vector<Dim3> blocks;
+  for (const LaunchShape& shape : shapes) blocks.push_back(shape.block);
+  SearchSpaceRequest space{limits, {}};
+  for (const Dim3& block : blocks) space.blocks.push_back({block});
+  const std::vector<Variant> variants = search_space(space);
+  subject.progress.stage(
+      fmt::format("{}: {} variants of {}", unit.architecture, variants.size(), unqualified_name(signature)));
+  const std::vector<BuildCode> codes = compile_all(sweep, std::move(author), variants, subject.progress);
+
+  Study result;
+  for (const BuildCode& code : codes) ++(code.kept ? result.kept : result.compiled);
+  TuningRecord& record = result.record;
+  record.regtune_version = REGTUNE_VERSION;
+  record.architecture = unit.architecture;
+  record.compiler = pool.identity().name;
+  record.route = sweep.route();
+  record.source_path = unit.source.path.string();
+  record.source_hash = source_hash(unit);
+  record.options = unit.options;
+  record.kernel = signature.mangled_name;
+  record.signature = signature.display;
+  record.author_shape = shapes.front();
+  record.trials = collapse(variants, codes, shapes, limits);
+  return result;
+}
+
+void study_architecture(const Subject& subject, const std::string& architecture, Analysis& analysis) {
+  // A pool for each: an NVRTC process serves one set of options.
+  CompilePool pool(subject.request.jobs, subject.request.compile_limit_s);
+  const CompileUnit unit = compile_unit(subject.source, subject.description, architecture, pool.identity());
+  KeptCodes keeper(subject.store, unit, pool.identity());
+  Sweep survey(pool, unit, keeper);
+  subject.progress.stage(fmt::format("{}: compiling for the first time", architecture));
+  for (const KernelSignature& signature : kernels_meant(subject, survey.first()))
+    analysis.studies.push_back(study(subject, pool, unit, signature));
+}
+
+}  // namespace
+
+Analysis analyze(AnalyzeRequest request, Progress& progress) {
+  std::optional<std::string> pattern = take_kernel_pattern(request.flags);
+  Source source = read_source(request.source);
+  LaunchDescription description = with_flags(read_description(source.path, source.text), request.flags);
+  Analysis analysis;
+  std::vector<std::string> architectures;
+  {
+    CompilePool pool(1, request.compile_limit_s);
+    analysis.compiler = pool.identity().name;
+    architectures = architectures_meant(request.architectures, request.device, pool.identity());
+    // Refuses what the options may not hold, before a cache is opened.
+    compile_unit(source, description, architectures.front(), pool.identity());
+  }
+  std::optional<Store> store = open_cache(request, analysis, progress);
+  const Subject subject{
+      request, std::move(source), std::move(description), std::move(pattern), store ? &*store : nullptr, progress};
+  bool any = false;
+  std::optional<Error> refused;
+  for (const std::string& architecture : architectures) {
+    try {
+      study_architecture(subject, architecture, analysis);
+      any = true;
+    } catch (const Error& failure) {
+      if (failure.kind() != ErrorKind::source_not_compiled) throw;
+      Study failed;
+      failed.record.architecture = architecture;
+      failed.record.compiler = analysis.compiler;
+      failed.failure = failure.what();
+      analysis.studies.push_back(std::move(failed));
+      if (!refused) refused = failure;
+    }
+  }
+  if (!any) throw *refused;
+  return analysis;
+}
+
+}  // namespace regtune
