@@ -1,6 +1,6 @@
 // Verdict it should earn: 1.04x by __launch_bounds__(256, 3) on an H200. CUB sorts blocks of 4,096 ints, 16 in each of
 // 256 threads. Nearly all of one compilation is the C++ front end that reads CUB's headers, so that this kernel shows
-// what a sweep costs where the front end runs again for every budget.
+// what a sweep saves by running it once.
 /*regtune
 kernel = "blockSort"
 sizes = { n = 16777216 }
