@@ -275,7 +275,9 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   append_failures(text, record);
   append_diagnosis(text, record);
   if (record.verdict) text += verdict_text(record) + renamed_text(record);
-  if (!record.gpu) text += "nothing was timed and nothing stored: this machine has no GPU that can be used\n";
+  if (!record.gpu)
+    text += fmt::format("nothing was timed and nothing stored: there is no GPU here that runs {} code\n",
+                        record.architecture);
   if (!stored_in.empty())
     text += fmt::format("stored for {}{}{}\n", record.gpu->id.name, record.sizes.empty() ? "" : ", ",
                         spell_sizes(record.sizes, ", ", "="));
