@@ -177,6 +177,22 @@ bool kernel_answers_to(std::string_view mangled, std::string_view signature, std
   return is_or_ends_with_name(qualified, asked) || is_or_ends_with_name(without_template_arguments(qualified), asked);
 }
 
+std::string code_identity(const StaticFacts& facts, const LaunchShape& shape) {
+  const Dim3 block = shape.block;
+  return facts.code_hash + "/" + std::to_string(block.x) + "x" + std::to_string(block.y) + "x" +
+         std::to_string(block.z) + "/" + std::to_string(shape.dynamic_shared_bytes);
+}
+
+std::string launch_key(const TuningRecord& record) {
+  FieldHash hash;
+  hash.add("kernel", record.kernel).add("sizes", hash_of(record.sizes));
+  for (const std::string& argument : record.arguments) hash.add("argument", argument);
+  const Dim3 grid = record.author_shape.grid;
+  hash.add("grid", std::to_string(grid.x) + "x" + std::to_string(grid.y) + "x" + std::to_string(grid.z));
+  if (record.gpu) hash.add("gpu", gpu_model_key(record.gpu->id.name));
+  return hash.hex();
+}
+
 std::string run_key(const TuningRecord& record) {
   FieldHash hash;
   hash.add("kernel", record.kernel).add("signature", record.signature);

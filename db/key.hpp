@@ -40,6 +40,13 @@ std::string bare_kernel_name(std::string_view signature);
 // with or without template arguments. White space does not count.
 bool kernel_answers_to(std::string_view mangled, std::string_view signature, std::string_view wanted);
 
+// One code as it is launched: two variants of one kernel with the same identity are one candidate.
+std::string code_identity(const StaticFacts& facts, const LaunchShape& shape);
+
+// What the codes of a run are launched on: the kernel, its sizes and arguments, the grid and the model of the GPU.
+// Neither the driver nor the seed of the data.
+std::string launch_key(const TuningRecord& record);
+
 // Hash of all that can change the answer of a run. Host and date cannot, and neither do the settings of the
 // measurement but its seed: a later run of the same key takes the earlier one's place.
 // The lists of blocks and of source choices are those of the trials, or the author's alone while there are none.

@@ -125,8 +125,14 @@ struct Abandoned {
   Measurement so_far;
 };
 
+// Not launched: in an earlier run this code, launched on the same, faulted or did not end.
+struct Quarantined {
+  std::string reason;  // what happened then, and under which driver
+  std::string since;   // UTC, ISO 8601
+};
+
 using Outcome = std::variant<NotTimed, CompileFailed, NotLaunchable, SameCodeAs, Faulted, TimedOut, WrongResult,
-                             Abandoned, Measurement>;
+                             Abandoned, Quarantined, Measurement>;
 
 struct Trial {
   Variant variant;

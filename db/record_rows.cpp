@@ -2,6 +2,7 @@
 
 #include "columns.hpp"
 #include "key.hpp"
+#include "process_mark.hpp"
 
 namespace regtune {
 namespace {
@@ -64,16 +65,17 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   const LaunchShape& shape = record.author_shape;
   const MeasureSettings& settings = record.settings;
   const std::string& signature = record.signature.empty() ? record.kernel : record.signature;
-  Statement(database,
-            "INSERT INTO tuning_run VALUES (?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+  Statement(
+      database,
+      "INSERT INTO tuning_run VALUES (?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .run(id != 0 ? std::optional(id) : std::nullopt, finish_order ? "finished" : "running", finish_order,
-           run_key(record), bare_kernel_name(signature), hash_of(record.sizes), hash_of_options(record.options), model,
-           record.regtune_version, record.started, record.host, record.architecture, record.compiler, record.route,
-           record.source_path, record.source_hash, record.kernel, record.signature, shape.grid.x, shape.grid.y,
-           shape.grid.z, shape.block.x, shape.block.y, shape.block.z, shape.dynamic_shared_bytes, settings.margin,
-           settings.confidence, settings.budget_s, settings.timeout_ms, static_cast<std::int64_t>(settings.seed),
-           settings.launches_per_sample, settings.restored);
+           process_mark(), run_key(record), bare_kernel_name(signature), hash_of(record.sizes),
+           hash_of_options(record.options), model, record.regtune_version, record.started, record.host,
+           record.architecture, record.compiler, record.route, record.source_path, record.source_hash, record.kernel,
+           record.signature, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y, shape.block.z,
+           shape.dynamic_shared_bytes, settings.margin, settings.confidence, settings.budget_s, settings.timeout_ms,
+           static_cast<std::int64_t>(settings.seed), settings.launches_per_sample, settings.restored);
   const std::int64_t run = database.last_insert_id();
   Statement size(database, "INSERT INTO run_size VALUES (?, ?, ?)");
   for (const auto& [name, value] : record.sizes) size.run(run, name, value);

@@ -25,7 +25,8 @@ CREATE TABLE tuning_run (
   id                      INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: a process may still hold it
   state                   TEXT NOT NULL CHECK (state IN ('running', 'finished')),
   finish_order            INTEGER,           -- rises with every finished run; independent of clocks
-  begun_s                 INTEGER NOT NULL,  -- Unix time of the row, to clear away what a killed run left
+  begun_s                 INTEGER NOT NULL,  -- Unix time of the row
+  process                 TEXT NOT NULL,     -- of the run: process_mark.hpp; says whether one that is running still is
   run_key                 TEXT NOT NULL,     -- hash of all that can change the answer: key.hpp, run_key
   kernel_name             TEXT NOT NULL,     -- bare name, for look-ups: "sgemm"
   sizes_hash              TEXT NOT NULL,
@@ -140,6 +141,7 @@ CREATE TABLE trial (
   limiter                    TEXT,
   outcome                    TEXT NOT NULL,
   outcome_text               TEXT,     -- message or reason
+  outcome_since              TEXT,     -- UTC, ISO 8601, of a code in quarantine
   same_code_as               INTEGER,
   limit_ms                   REAL,
   time_low_ms                REAL,
@@ -160,6 +162,19 @@ CREATE TABLE sample (
   round      INTEGER NOT NULL,
   ms         REAL,
   PRIMARY KEY (run_id, variant_id, phase, ordinal)
+) STRICT, WITHOUT ROWID;
+
+-- A code that faulted or did not end, with what it was launched on. Belongs to no run: no later run launches it
+-- there, until it is asked to and the code is measured.
+CREATE TABLE quarantine (
+  launch_key     TEXT NOT NULL,  -- key.hpp, launch_key
+  code_identity  TEXT NOT NULL,  -- key.hpp: code hash, block and dynamic shared memory
+  kernel         TEXT NOT NULL,  -- mangled
+  gpu_model      TEXT,
+  driver_version TEXT NOT NULL,
+  reason         TEXT NOT NULL,
+  since          TEXT NOT NULL,  -- UTC, ISO 8601
+  PRIMARY KEY (launch_key, code_identity)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE verdict (

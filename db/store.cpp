@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "key.hpp"
+#include "past_rows.hpp"
 #include "record_rows.hpp"
 #include "regtune/error.hpp"
 #include "schema_sql.hpp"
@@ -117,6 +118,15 @@ std::int64_t Store::begin(const TuningRecord& head) {
   return run;
 }
 
+void Store::start_over(std::int64_t run) {
+  Transaction transaction(database_);
+  require_running(database_, run);
+  for (const char* table : {"trial", "sample"}) {
+    Statement(database_, std::string("DELETE FROM ") + table + " WHERE run_id = ?").run(run);
+  }
+  transaction.commit();
+}
+
 void Store::add_round(std::int64_t run, Phase phase, int round, std::span<const RoundSample> samples) {
   Transaction transaction(database_);
   require_running(database_, run);
@@ -130,6 +140,9 @@ void Store::set_outcome(std::int64_t run, const Trial& trial) {
   Transaction transaction(database_);
   require_running(database_, run);
   write_trial(database_, run, trial);
+  if (trial.facts) {
+    if (const auto head = read_head(database_, run)) update_quarantine(database_, *head, trial);
+  }
   transaction.commit();
 }
 
@@ -155,12 +168,13 @@ void Store::finish(std::int64_t run, const TuningRecord& record) {
     Statement(database_, "DELETE FROM tuning_run WHERE run_key = ? AND state = 'finished' AND id <> ?")
         .run(run_key(record), run);
   }
-  // What killed runs of this key left behind, the key as it was when they were begun: before the trials were known,
-  // which are part of it. A day is longer than any run that is still going on.
-  Statement(database_,
-            "DELETE FROM tuning_run WHERE run_key IN (?, ?) AND state = 'running' AND id < ? AND "
-            "begun_s < CAST(strftime('%s', 'now') AS INTEGER) - 86400")
-      .run(run_key(record), begun_key, run);
+  // What interrupted runs left behind, which this one took up: under this key, or under the key as it was when they
+  // were begun, before the trials were known, which are part of it.
+  for (const std::string& key : {run_key(record), begun_key}) {
+    for (const std::int64_t interrupted : interrupted_runs(database_, key)) {
+      Statement(database_, "DELETE FROM tuning_run WHERE id = ?").run(interrupted);
+    }
+  }
   transaction.commit();
 }
 
@@ -239,6 +253,16 @@ std::vector<StoredRun> Store::list(std::string_view kernel) {
 std::optional<TuningRecord> Store::load(std::int64_t run) {
   Transaction reading(database_, Transaction::Kind::read);
   return read_run(database_, run);
+}
+
+EarlierRun Store::interrupted(const TuningRecord& head) {
+  Transaction reading(database_, Transaction::Kind::read);
+  return read_earlier(database_, interrupted_runs(database_, run_key(head)));
+}
+
+std::map<std::string, Quarantined> Store::quarantine(const TuningRecord& head) {
+  Transaction reading(database_, Transaction::Kind::read);
+  return read_quarantine(database_, launch_key(head));
 }
 
 std::vector<Sample> Store::samples(std::int64_t run, int variant_id, Phase phase) {

@@ -5,6 +5,7 @@
 // files of other programs and of newer versions. All calls throw Error(cache_unusable | cache_read_only).
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "earlier_run.hpp"
 #include "record.hpp"
 #include "sqlite.hpp"
 #include "trial_rows.hpp"
@@ -52,10 +54,14 @@ class Store {
   // Everything of `head` but samples, outcomes and verdict. Its trials may be empty; where they hold the
   // variants that are planned, their blocks are part of the run's key already now. Returns the run.
   std::int64_t begin(const TuningRecord& head);
+  // Forgets the trials and samples of a run that begins again with other codes.
+  void start_over(std::int64_t run);
   void add_round(std::int64_t run, Phase phase, int round, std::span<const RoundSample> samples);
-  void set_outcome(std::int64_t run, const Trial& trial);  // its samples are those of add_round
+  // Its samples are those of add_round. A code that faulted or did not end is kept in quarantine from now on, and
+  // one that was measured leaves it.
+  void set_outcome(std::int64_t run, const Trial& trial);
   // Stores the whole record, samples included, in place of what was handed over before, and removes older
-  // finished runs of the same key.
+  // finished runs of the same key, with what interrupted ones of that key have left.
   void finish(std::int64_t run, const TuningRecord& record);
 
   // Compilations belong to no run: they are kept before one is begun, without one, and for the next. A policy
@@ -74,6 +80,12 @@ class Store {
   // The first compilation of a source, which says what kernels there are. The kernel of the key does not count.
   void keep_source(const CompileKey& key, const KeptSource& source);
   std::optional<KeptSource> kept_source(const CompileKey& key);
+
+  // What runs of the key of `head` have left that were begun and not finished, and whose processes have ended; a run
+  // of another machine counts as ended after a day.
+  EarlierRun interrupted(const TuningRecord& head);
+  // Codes that faulted or did not end when they were launched on the same as in `head`, by code_identity.
+  std::map<std::string, Quarantined> quarantine(const TuningRecord& head);
 
   // What add_round stored, whatever became of the variant.
   std::vector<Sample> samples(std::int64_t run, int variant_id, Phase phase);

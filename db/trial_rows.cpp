@@ -14,6 +14,7 @@ namespace {
 struct OutcomeColumns {
   const char* kind;
   std::optional<std::string> text = std::nullopt;
+  std::optional<std::string> since = std::nullopt;
   std::optional<int> same_code_as = std::nullopt;
   std::optional<double> limit_ms = std::nullopt;
   const Measurement* measurement = nullptr;
@@ -39,6 +40,8 @@ OutcomeColumns columns_of(const Outcome& outcome) {
           return {.kind = "wrong_result", .text = value.message};
         } else if constexpr (std::is_same_v<T, Abandoned>) {
           return {.kind = "abandoned", .text = value.reason, .measurement = &value.so_far};
+        } else if constexpr (std::is_same_v<T, Quarantined>) {
+          return {.kind = "quarantined", .text = value.reason, .since = value.since};
         } else {
           static_assert(std::is_same_v<T, Measurement>);
           return {.kind = "measured", .measurement = &value};
@@ -50,6 +53,7 @@ OutcomeColumns columns_of(const Outcome& outcome) {
 Outcome read_outcome(Columns& columns) {
   const std::string kind = columns.text();
   const std::string text = columns.text();
+  const std::string since = columns.text();
   const int same_code_as = columns.number();
   const double limit_ms = columns.real();
   Measurement measurement;
@@ -63,6 +67,7 @@ Outcome read_outcome(Columns& columns) {
   if (kind == "timed_out") return TimedOut{limit_ms};
   if (kind == "wrong_result") return WrongResult{text};
   if (kind == "abandoned") return Abandoned{text, measurement};
+  if (kind == "quarantined") return Quarantined{text, since};
   if (kind == "measured") return measurement;
   columns.unknown(kind);
 }
@@ -222,13 +227,13 @@ void write_trial(Database& database, std::int64_t run, const Trial& trial) {
   constexpr auto time = &Measurement::time_ms;
   constexpr auto speedup = &Measurement::speedup;
   with_fact_columns(trial.facts, [&](const auto&... facts) {
-    Statement(database, "INSERT OR REPLACE INTO trial VALUES " + placeholders(41))
+    Statement(database, "INSERT OR REPLACE INTO trial VALUES " + placeholders(42))
         .run(run, trial.variant.id, policy.kind, policy.first, policy.second, block.x, block.y, block.z, choice_id,
              shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y, shape.block.z,
              shape.dynamic_shared_bytes, facts..., active_blocks, fraction, limiter, outcome.kind, outcome.text,
-             outcome.same_code_as, outcome.limit_ms, interval(time, &Interval::low), interval(time, &Interval::median),
-             interval(time, &Interval::high), interval(speedup, &Interval::low), interval(speedup, &Interval::median),
-             interval(speedup, &Interval::high));
+             outcome.since, outcome.same_code_as, outcome.limit_ms, interval(time, &Interval::low),
+             interval(time, &Interval::median), interval(time, &Interval::high), interval(speedup, &Interval::low),
+             interval(speedup, &Interval::median), interval(speedup, &Interval::high));
   });
 }
 

@@ -267,5 +267,48 @@ TEST(Cli, AllowsNoSpillsInACheckUnlessABaselineSaysWhatIsAllowed) {
   EXPECT_EQ(all.max_stack_bytes, 16);
 }
 
+TEST(Cli, UnderstandsAReplay) {
+  const auto replay_of = [](const Arguments& arguments) {
+    return std::get<ReplayCommand>(parse_command_line(arguments).what);
+  };
+  const ReplayCommand plain = replay_of({"replay", "run.json"});
+  EXPECT_EQ(plain.request.file, "run.json");
+  EXPECT_FALSE(plain.request.margin || plain.request.confidence || plain.request.budget_s) << "as recorded";
+  const ReplayCommand all =
+      replay_of({"replay", "run.json", "--margin", "2", "--confidence", "95", "--budget", "7.5", "--all"});
+  EXPECT_DOUBLE_EQ(all.request.margin.value(), 0.02);
+  EXPECT_DOUBLE_EQ(all.request.confidence.value(), 0.95);
+  EXPECT_DOUBLE_EQ(all.request.budget_s.value(), 7.5);
+  EXPECT_TRUE(all.style.all_rows);
+  EXPECT_TRUE(holds(refusal({"replay"}), "FILE is missing"));
+  EXPECT_TRUE(holds(refusal({"replay", "a", "b"}), "a b"));
+  EXPECT_TRUE(holds(refusal({"replay", "a", "--confidence", "100"}), "--confidence"));
+  EXPECT_TRUE(holds(refusal({"replay", "a", "--", "-O3"}), "takes no compiler options"));
+  EXPECT_TRUE(holds(text_of({"replay", "--help"}), "--confidence"));
+}
+
+TEST(Cli, UnderstandsAVerification) {
+  const Command command = parse_command_line({"verify", "sgemm<128, float>", "--set", "n=1<<24", "--budget", "5",
+                                              "--arg", "a=2", "-Iinc", "--cache", "c.db", "--device", "1", "--json"});
+  const auto* request = std::get_if<VerifyRequest>(&command.what);
+  ASSERT_TRUE(request);
+  EXPECT_TRUE(command.json);
+  EXPECT_EQ(request->kernel, "sgemm<128, float>");
+  EXPECT_EQ(request->flags.sizes, Arguments{"n=1<<24"});
+  EXPECT_EQ(request->flags.arguments, Arguments{"a=2"});
+  EXPECT_EQ(request->flags.include_folders, Arguments{"inc"});
+  EXPECT_EQ(request->cache, "c.db");
+  EXPECT_EQ(request->device, 1);
+  EXPECT_EQ(request->budget_s, 5);
+  EXPECT_TRUE(holds(refusal({"verify"}), "KERNEL is missing"));
+  EXPECT_TRUE(holds(refusal({"verify", "k", "--", "-O3"}), "takes no compiler options"));
+  EXPECT_TRUE(holds(text_of({"verify", "--help"}), "--budget"));
+}
+
+TEST(Cli, QuarantineIsKeptUnlessAskedOtherwise) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.retry_quarantined);
+  EXPECT_TRUE(tune_of({"k.cu", "--retry-quarantined"}).request.retry_quarantined);
+}
+
 }  // namespace
 }  // namespace regtune

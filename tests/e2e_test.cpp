@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "policy.hpp"
 #include "program.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
+#include "store.hpp"
 
 namespace regtune {
 namespace {
@@ -249,6 +251,48 @@ TEST_F(EndToEnd, CompilesEveryKernelThatIsShipped) {
     const Ending ending = program_.run({entry.path(), "--grid", "0"});
     EXPECT_EQ(ending.exit_code, static_cast<int>(ErrorKind::bad_launch)) << entry.path() << ": " << ending.err;
   }
+}
+
+TEST_F(EndToEnd, DecidesARecordedRunAgainWithoutAGpu) {
+  const std::string file = source_folder() / "tests/data/h200/decay_wide.json";
+  const Ending as_it_was = program_.run({"replay", file});
+  EXPECT_EQ(as_it_was.exit_code, 0) << as_it_was.err;
+  EXPECT_TRUE(holds(as_it_was.out, "best: 1.12x faster than the author's code"));
+  EXPECT_EQ(as_it_was.out.find("the run itself said"), std::string::npos) << as_it_was.out;
+  const Ending wide = program_.run({"replay", file, "--margin", "15"});
+  EXPECT_EQ(wide.exit_code, 0) << wide.err;
+  EXPECT_TRUE(holds(wide.out, "nothing is faster by more than 15.0 %"));
+  EXPECT_TRUE(holds(wide.out, "the run itself said: __launch_bounds__(256)"));
+  const Ending json = program_.run({"replay", file, "--budget", "0.1", "--json"});
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(nlohmann::json::parse(json.out).at("verdict").at("kind"), "inconclusive");
+  const Ending series = program_.run({"replay", source_folder() / "tests/data/landscapes/raw/rushlarsen.json"});
+  EXPECT_EQ(series.exit_code, 0) << series.err;
+  EXPECT_TRUE(holds(series.out, "Leave it as it is"));
+  EXPECT_EQ(program_.files(), std::vector<std::string>{}) << "something was stored";
+}
+
+TEST_F(EndToEnd, RefusesToReplayWhatIsNoRecord) {
+  program_.write("broken.json", "{");
+  EXPECT_TRUE(holds(refuse(ErrorKind::bad_description, {"replay", "broken.json"}).err, "not JSON"));
+  EXPECT_TRUE(holds(refuse(ErrorKind::file_not_found, {"replay", "none.json"}).err, "none.json"));
+}
+
+TEST_F(EndToEnd, VerifiesNothingWithoutAStoredAnswerOrAGpu) {
+  const Ending miss = program_.run({"verify", "decayWide", "--set", "n=1<<24"});
+  EXPECT_EQ(miss.exit_code, kMiss);
+  EXPECT_EQ(miss.out, "");
+  EXPECT_TRUE(holds(miss.err, "nothing is stored there yet"));
+  EXPECT_EQ(program_.files(), std::vector<std::string>{});
+
+  std::ifstream in(source_folder() / "tests/data/h200/decay_wide.json");
+  const TuningRecord record = record_from_json(nlohmann::json::parse(in), "decay_wide.json");
+  Store store = Store::open(program_.cache());
+  store.finish(store.begin(record), record);
+  const Ending no_gpu = program_.run({"verify", "decayWide", "--set", "n=1<<24"});
+  EXPECT_EQ(no_gpu.exit_code, static_cast<int>(ErrorKind::gpu_failed)) << no_gpu.err;
+  EXPECT_TRUE(holds(no_gpu.err, "verify measures, and there is no GPU here"));
+  EXPECT_EQ(program_.run({"verify", "decayWide", "--set", "n=7"}).exit_code, kMiss);
 }
 
 }  // namespace

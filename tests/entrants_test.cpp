@@ -9,6 +9,8 @@
 #include "kept_codes.hpp"
 #include "policy.hpp"
 #include "progress.hpp"
+#include "regtune/error.hpp"
+#include "temporary_folder.hpp"
 
 namespace regtune {
 namespace {
@@ -45,7 +47,8 @@ class EntrantsTest : public testing::Test {
     sweep.begin(kernel, "k", limits, builds);
     Progress progress(true);
     RunLog log(record, nullptr, progress);
-    CompiledEntrants entrants(sweep, record, shapes, limits, log);
+    const PastRuns past;
+    CompiledEntrants entrants(sweep, record, shapes, limits, past, log);
     std::vector<int> still_racing;
     for (std::optional<Entrant> entrant = entrants.reference(); entrant; entrant = entrants.next())
       if (entrant->candidate.shape.block == racing) still_racing.push_back(entrant->candidate.id);
@@ -88,6 +91,63 @@ TEST_F(EntrantsTest, NeighboursAreOfTheChoiceThatRacesAndOfItsBlockAlone) {
 TEST_F(EntrantsTest, BesideADeclaredBlockSizeNothingJoins) {
   const std::string text = "__global__ void __block_size__((64, 1, 1)) k(float* p) { p[threadIdx.x] = 1; }\n";
   EXPECT_TRUE(more(text, {{0, AuthorsOwn{}, {64, 1, 1}}, {1, RegisterCap{24}, {64, 1, 1}}}, {64, 1, 1}).empty());
+}
+
+// A cache that holds what became of the author's code, and the same kernel tuned again.
+class EntrantsAfterwards : public EntrantsTest {
+ protected:
+  TuningRecord record_of(const std::string& kernel) const {
+    TuningRecord record;
+    record.kernel = kernel;
+    record.author_shape = {{1, 1, 1}, {64, 1, 1}, 0};
+    int id = 0;
+    for (const RegisterPolicy& policy : {RegisterPolicy(AuthorsOwn{}), RegisterPolicy(RegisterCap{24})})
+      record.trials.push_back({{id++, policy, record.author_shape.block}, record.author_shape, {}, NotTimed{}});
+    return record;
+  }
+
+  // Runs until the author's code is given, and tells `outcome` of it.
+  std::optional<Entrant> reference_given(const Outcome& outcome, bool retry) {
+    CompilePool pool(2, 120);
+    const CompileUnit unit = compile_unit({"k.cu", kBlockOfMacro}, {}, "sm_90", pool.identity());
+    KeptCodes kept(nullptr, unit, pool.identity());
+    Sweep sweep(pool, unit, kept);
+    const std::string kernel = read_cubin(sweep.first().cubin).kernels.front().name;
+    TuningRecord record = record_of(kernel);
+    sweep.begin(kernel, "k", gpu_limits(9, 0).value(), {{AuthorsOwn{}}, {RegisterCap{24}}});
+    const PastRuns past(store_, record, retry);
+    Progress progress(true);
+    RunLog log(record, &store_, progress);
+    CompiledEntrants entrants(sweep, record, {record.author_shape}, gpu_limits(9, 0).value(), past, log);
+    std::optional<Entrant> entrant = entrants.reference();
+    log.on_outcome(entrant->candidate.id, outcome);
+    return entrant;
+  }
+
+  TemporaryFolder folder_;
+  Store store_ = Store::open(folder_.path() / "cache.db");
+};
+
+TEST_F(EntrantsAfterwards, AReferenceInQuarantineIsNeverPassedOverInSilence) {
+  EXPECT_TRUE(reference_given(Faulted{"an illegal address"}, false));
+  try {
+    reference_given(NotTimed{}, false);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::gpu_failed);
+    const std::string said = error.what();
+    EXPECT_NE(said.find("author's code, is in quarantine since 2"), std::string::npos) << said;
+    EXPECT_NE(said.find("an illegal address"), std::string::npos) << said;
+    EXPECT_NE(said.find("--retry-quarantined"), std::string::npos) << said;
+  }
+  EXPECT_TRUE(reference_given(Measurement{}, true));
+  EXPECT_TRUE(reference_given(NotTimed{}, false)) << "measured: it left the quarantine";
+}
+
+TEST_F(EntrantsAfterwards, AnEntrantCarriesTheIdentityOfItsCode) {
+  const std::optional<Entrant> first = reference_given(NotTimed{}, false);
+  EXPECT_NE(first->code, "");
+  EXPECT_EQ(reference_given(NotTimed{}, false)->code, first->code);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct FakeCode {
   std::optional<Shot> at_check = {};
   int fails_at_sample = 0;  // from 1; 0: never
   Shot failure = Faulted{"planted"};
+  std::vector<double> factors = {};  // recorded noise, one of which is drawn for each sample, in place of the other
 };
 
 struct FakeGpu {
@@ -79,7 +80,11 @@ class FakeBench final : public Bench {
     const FakeCode& code = codes_.at(id);
     const double drawn = normal_(random_);
     if (!code.series.empty()) return code.series[static_cast<std::size_t>(position_) % code.series.size()];
-    double ms = code.ms * (1 + drawn * (drawn < 0 ? code.noise_below : code.noise_above));
+    double ms = code.ms;
+    if (code.factors.empty())
+      ms *= 1 + drawn * (drawn < 0 ? code.noise_below : code.noise_above);
+    else
+      ms *= code.factors[std::uniform_int_distribution<std::size_t>(0, code.factors.size() - 1)(random_)];
     if (!gpu_.series.empty()) ms *= gpu_.series[static_cast<std::size_t>(position_) % gpu_.series.size()];
     ms *= 1 + gpu_.drift * std::sin(0.001 * ++calls_);
     if (chance(gpu_.clock_switch)) slow_clock_ = !slow_clock_;

@@ -174,5 +174,81 @@ TEST(Faults, AllButTheAuthorsFail) {
   EXPECT_EQ(run.verdict.best_id, 0);
 }
 
+// What the GPU's side says of each way to go wrong, as device.cpp words it.
+struct Wrong {
+  const char* name;
+  Shot shot;
+};
+
+class FaultKinds : public testing::TestWithParam<Wrong> {};
+
+TEST_P(FaultKinds, CostsItsCodeAloneAndIsToldAsItWas) {
+  FakeBench* bench = nullptr;
+  const SimulatedRun run = run_with(fails_at_check(GetParam().shot), &bench);
+  expect_the_second_wins(run);
+  EXPECT_EQ(bench->launches.at(kBad), 1) << "launched again after it failed";
+  EXPECT_EQ(run.result.outcomes.size(), 12u) << "the sweep did not go on";
+  const Outcome& outcome = run.trials.at(kBad).outcome;
+  std::visit(
+      [&](const auto& shot) {
+        using T = std::decay_t<decltype(shot)>;
+        if constexpr (!std::is_same_v<T, double>) {
+          EXPECT_TRUE(std::holds_alternative<T>(outcome)) << outcome.index();
+        }
+      },
+      GetParam().shot);
+  for (const auto& [id, other] : run.result.outcomes) {
+    if (id == kBad) continue;
+    EXPECT_TRUE(std::holds_alternative<Measurement>(other) || std::holds_alternative<Abandoned>(other)) << id;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AtTheSeam, FaultKinds,
+    testing::Values(Wrong{"WritesOutOfBounds", WrongResult{"out: 4 bytes behind its end were written"}},
+                    Wrong{"OneElementIsWrong", WrongResult{"out[3] is 1, not 2"}},
+                    Wrong{"IllegalAddress", Faulted{"CUDA_ERROR_ILLEGAL_ADDRESS (700)"}},
+                    Wrong{"Trap", Faulted{"CUDA_ERROR_LAUNCH_FAILED (719)"}}, Wrong{"Hang", TimedOut{1000}},
+                    Wrong{"ChildKilledFromOutside", Faulted{"the GPU's process was killed by signal 9 (Killed)"}},
+                    Wrong{"OutOfMemory", Faulted{"CUDA_ERROR_OUT_OF_MEMORY (2)"}},
+                    Wrong{"RefusedLaunch", NotLaunchable{"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701)"}}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(Faults, CodesThatAreWrongOnlyUnderSomeBoundsLeaveTheSoundBoundsToWin) {
+  // Every bound but one gives a wrong result, as a kernel does that asks for its bounds with #if.
+  const std::vector<RegisterPolicy> policies = usual_policies(6);
+  std::map<int, FakeCode> landscape = landscape_with({1.03});
+  int sound_bound = -1;
+  for (int id = 0; id < static_cast<int>(policies.size()); ++id) {
+    if (!std::holds_alternative<LaunchBounds>(policies[static_cast<std::size_t>(id)])) continue;
+    landscape[id].ms = sound_bound < 0 ? 0.95 : 0.5;
+    if (sound_bound >= 0) landscape[id].at_check = WrongResult{"out[0] is 2, not 1"};
+    if (sound_bound < 0) sound_bound = id;
+  }
+  FakeBench bench(landscape, {}, 1);
+  Witness witness;
+  const SimulatedRun run = run_race(bench, trials_of(policies), witness);
+  EXPECT_EQ(run.verdict.best_id, kSecond);
+  EXPECT_EQ(run.verdict.best_in_source_id, sound_bound);
+}
+
+TEST(Faults, OfEveryKindAtOnceLeaveTheRightWinner) {
+  std::map<int, FakeCode> landscape = landscape_with({1.0});
+  const std::vector<Shot> shots{Faulted{"trap"}, TimedOut{100}, WrongResult{"canary"}, NotLaunchable{"registers"}, 0.0};
+  for (std::size_t i = 0; i < shots.size(); ++i) {
+    FakeCode& code = landscape[1 + static_cast<int>(i)];
+    code = {0.2};
+    if (i % 2 == 0) {
+      code.at_check = shots[i];
+    } else {
+      code.fails_at_sample = 3;
+      code.failure = shots[i];
+    }
+  }
+  FakeBench bench(landscape, {}, 5);
+  Witness witness;
+  expect_the_second_wins(run_race(bench, trials_of(usual_policies(6)), witness));
+}
+
 }  // namespace
 }  // namespace regtune

@@ -3,12 +3,18 @@
 // REGTUNE_PROGRAM_PATH the built program.
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
 
 #include "device.hpp"
 #include "fake_bench.hpp"
 #include "program.hpp"
 #include "record_json.hpp"
+#include "sqlite.hpp"
 
 namespace regtune {
 namespace {
@@ -286,6 +292,26 @@ TEST_F(OnGpu, RefusesBuffersThatDoNotFit) {
   }
 }
 
+std::vector<pid_t> children_of_this_process() {
+  std::ifstream in("/proc/self/task/" + std::to_string(getpid()) + "/children");
+  return {std::istream_iterator<pid_t>(in), {}};
+}
+
+TEST_F(OnGpu, AChildThatIsKilledFromOutsideCostsOneLaunch) {
+  prepare();
+  device_->set_reference(sound(0));
+  ASSERT_TRUE(std::holds_alternative<double>(device_->check(sound(1))));
+  const int restarts = device_->restarts();
+  const std::vector<pid_t> children = children_of_this_process();
+  ASSERT_FALSE(children.empty());
+  for (const pid_t child : children) kill(child, SIGKILL);
+  const Shot killed = device_->sample(sound(1));
+  ASSERT_TRUE(std::holds_alternative<Faulted>(killed));
+  EXPECT_TRUE(holds(std::get<Faulted>(killed).message, "signal 9"));
+  EXPECT_TRUE(std::holds_alternative<double>(device_->check(sound(2)))) << "the next one runs";
+  EXPECT_EQ(device_->restarts(), restarts + 1);
+}
+
 constexpr const char* kScale = R"cuda(/*regtune
 sizes = { n = 4194304 }
 block = 256
@@ -368,6 +394,69 @@ TEST_F(TuneOnGpu, RefusesAReadOnlyCacheAndLosesNothing) {
   EXPECT_EQ(refused.out, "");
   EXPECT_EQ(text_of(program_.cache()), before);
   EXPECT_EQ(program_.run_as_nobody({"lookup", "scale", "--set", "n=4194304"}).exit_code, 0);
+}
+
+std::int64_t integer_of(const std::filesystem::path& cache, const char* sql) {
+  Database database = Database::open(cache, Database::Mode::read_write_create);
+  Statement select(database, sql);
+  return select.step() ? select.integer(0) : -1;
+}
+
+TEST_F(TuneOnGpu, FiftyKillsLoseNothingAndTheNextRunTakesItUp) {
+  std::filesystem::copy_file(source_folder() / "kernels/decay_wide.cu", program_.folder() / "decay_wide.cu");
+  std::mt19937 random(1);
+  std::int64_t samples = 0;
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    const pid_t run = program_.start({"decay_wide.cu", "--no-rename", "--margin", "0.01"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<int>(50, 2500)(random)));
+    ASSERT_EQ(kill(-run, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(run, &status, 0), run);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "it was over: " << text_of(program_.folder() / "stderr.txt");
+    if (!std::filesystem::exists(program_.cache())) continue;
+    Database database = Database::open(program_.cache(), Database::Mode::read_write_create);
+    Statement check(database, "PRAGMA integrity_check");
+    ASSERT_TRUE(check.step());
+    ASSERT_EQ(check.text(0), "ok") << attempt;
+    const std::int64_t now = integer_of(program_.cache(), "SELECT count(*) FROM sample");
+    ASSERT_GE(now, samples) << attempt;
+    samples = now;
+  }
+  ASSERT_GT(samples, 0);
+  const Ending last = program_.run({"decay_wide.cu", "--no-rename"});
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_TRUE(holds(last.err, "taking up a run that was interrupted"));
+  EXPECT_TRUE(holds(last.out, "best: 1.1"));
+  EXPECT_EQ(integer_of(program_.cache(), "SELECT count(*) FROM tuning_run WHERE state = 'running'"), 0);
+}
+
+TEST_F(TuneOnGpu, VerifiesWhatItStoredAndRefusesAChangedSource) {
+  ASSERT_EQ(program_.run({"scale.cu", "--budget", "5"}).exit_code, 0);
+  const Ending verified = program_.run({"verify", "scale", "--set", "n=1<<22"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
+  EXPECT_TRUE(holds(verified.out, "the stored answer holds"));
+  program_.write("scale.cu", std::string(kScale) + "// edited\n");
+  const Ending refused = program_.run({"verify", "scale", "--set", "n=1<<22"});
+  EXPECT_EQ(refused.exit_code, static_cast<int>(ErrorKind::claim_not_held)) << refused.out << refused.err;
+  EXPECT_TRUE(holds(refused.err, "has changed since"));
+}
+
+// The author's code is sound, and with the other value of the macro every code traps.
+TEST_F(TuneOnGpu, CodesThatTrapAreLaunchedOnceAndThenKeptFromLaterRuns) {
+  std::string text = kScale;
+  text.replace(text.find("if (i < n)"), 0, "if (TRAPS && i == 0) __trap();\n  ");
+  text.replace(text.find("sizes ="), 0, "tune = { TRAPS = [0, 1] }\n");
+  text.replace(text.find("extern"), 0, "#define TRAPS 0\n");
+  program_.write("scale.cu", text);
+  const Ending first = program_.run({"scale.cu", "--budget", "5"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_TRUE(holds(first.out, "faulted, dropped"));
+  const Ending second = program_.run({"scale.cu", "--budget", "5"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_TRUE(holds(second.out, "in quarantine since"));
+  EXPECT_FALSE(holds(second.out, "faulted, dropped"));
+  const Ending retried = program_.run({"scale.cu", "--budget", "5", "--retry-quarantined"});
+  EXPECT_TRUE(holds(retried.out, "faulted, dropped"));
 }
 
 }  // namespace

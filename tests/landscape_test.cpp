@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "fake_bench.hpp"
+#include "recorded_series.hpp"
 #include "statistics.hpp"
 
 namespace regtune {
@@ -26,16 +26,6 @@ std::vector<std::string> landscape_files() {
       files.push_back(std::filesystem::relative(entry.path(), landscapes_folder()).string());
   std::sort(files.begin(), files.end());
   return files;
-}
-
-RegisterPolicy policy_of(std::string label) {
-  if (label.starts_with("x")) label.erase(0, 2);  // an option beside it makes it another code, not another form
-  const auto number = [&](std::size_t from) { return std::stoi(label.substr(from)); };
-  if (label == "author") return AuthorsOwn{};
-  if (label == "none") return CompilerDefault{};
-  if (label.starts_with("lb")) return LaunchBounds{number(2), number(label.find(',') + 1)};
-  if (label.starts_with("maxnreg")) return MaxRegisters{number(7)};
-  return RegisterCap{number(3)};
 }
 
 struct Landscape {
@@ -57,68 +47,39 @@ double first_five(const std::vector<double>& series) {
 }
 
 // Normal halves on either side of the median that have the recorded 10th and 90th percentiles.
-FakeCode fake_code(const nlohmann::json& code) {
+FakeCode fake_code(const RecordedCode& code) {
   constexpr double kPercentile90 = 1.2816;  // standard deviations
-  const double ms = code.at("median_ms");
-  return {ms, (ms - code.at("p10").get<double>()) / ms / kPercentile90,
-          (code.at("p90").get<double>() - ms) / ms / kPercentile90};
+  const double ms = code.median_ms;
+  return {ms, (ms - code.low_ms) / ms / kPercentile90, (code.high_ms - ms) / ms / kPercentile90, code.series};
+}
+
+RecordedSweep read_sweep(const std::string& file) {
+  std::ifstream in(landscapes_folder() / file);
+  return recorded_sweep_from_json(nlohmann::json::parse(in), file);
+}
+
+// Times over the reference's of the same rounds.
+std::vector<double> ratios_of(const RecordedCode& code, const RecordedCode& base) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < base.series.size(); ++i) ratios.push_back(code.series[i] / base.series[i]);
+  return ratios;
 }
 
 Landscape read_landscape(const std::string& file) {
-  std::ifstream in(landscapes_folder() / file);
-  const nlohmann::json document = nlohmann::json::parse(in);
-  const nlohmann::json& codes = document.at("codes");
-  struct Budget {
-    std::string label;
-    std::size_t code;
-  };
-  std::vector<Budget> budgets;
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    std::istringstream labels(codes[i].at("labels").get<std::string>());
-    for (std::string label; labels >> label;) budgets.push_back({label, i});
-  }
-  std::stable_partition(budgets.begin(), budgets.end(), [](const Budget& b) { return b.label == "author"; });
-
+  const RecordedSweep sweep = read_sweep(file);
   Landscape landscape;
-  landscape.recorded_rounds = document.contains("raw_ms");
-  std::vector<RegisterPolicy> policies;
-  for (const Budget& budget : budgets) policies.push_back(policy_of(budget.label));
-  landscape.trials = trials_of(policies);
-  std::map<std::size_t, int> first_with;
-  for (std::size_t i = 0; i < budgets.size(); ++i) {
-    const nlohmann::json& code = codes[budgets[i].code];
-    Trial& trial = landscape.trials[i];
-    trial.facts->registers_per_thread = code.at("regs");
-    trial.facts->spill_store_bytes = code.at("local");
-    if (code.at("n") == 0) {
-      trial.facts->occupancy.reset();
-      trial.outcome = NotLaunchable{code.at("error")};
-      continue;
-    }
-    const auto [first, is_new] = first_with.try_emplace(budgets[i].code, static_cast<int>(i));
-    if (!is_new) trial.outcome = SameCodeAs{first->second};
-  }
-  const int reference = timed_trial(landscape.trials, choose_reference(landscape.trials).value()).variant.id;
-  std::map<int, std::vector<double>> series;
-  for (const auto& [code, id] : first_with) {
-    landscape.codes[id] = fake_code(codes[code]);
-    const std::string index = std::to_string(code);
-    if (landscape.recorded_rounds && document.at("raw_ms").contains(index))
-      landscape.codes[id].series = document.at("raw_ms").at(index).get<std::vector<double>>();
-  }
-  const FakeCode& base = landscape.codes.at(reference);
-  // Codes that left after five rounds go on in company of the reference: slower where it is slower.
-  for (const double ms : base.series) landscape.gpu.series.push_back(ms / first_five(base.series));
-  for (const auto& [id, code] : landscape.codes) {
-    if (base.series.empty()) {
-      landscape.truth[id] = code.ms / base.ms;
-    } else if (code.series.empty()) {
-      landscape.truth[id] = code.ms / first_five(base.series);
-    } else {
-      std::vector<double> ratios;
-      for (std::size_t i = 0; i < base.series.size(); ++i) ratios.push_back(code.series[i] / base.series[i]);
-      landscape.truth[id] = median(ratios);
-    }
+  landscape.trials = sweep.record.trials;
+  landscape.gpu.series = sweep.reference_drift;
+  landscape.recorded_rounds = !sweep.reference_drift.empty();
+  const RecordedCode& base = sweep.codes.at(sweep.reference_id);
+  for (const auto& [id, code] : sweep.codes) {
+    landscape.codes[id] = fake_code(code);
+    if (base.series.empty())
+      landscape.truth[id] = code.median_ms / base.median_ms;
+    else if (code.series.empty())
+      landscape.truth[id] = code.median_ms / first_five(base.series);
+    else
+      landscape.truth[id] = median(ratios_of(code, base));
   }
   return landscape;
 }
@@ -186,7 +147,78 @@ TEST(Landscape, OfACodeThatCannotBeLaunchedNamesOneThatCan) {
   EXPECT_EQ(run.verdict.kind, Verdict::Kind::improved);
   EXPECT_NE(run.verdict.reference_id, 0);
   EXPECT_TRUE(std::holds_alternative<NotLaunchable>(run.trials.front().outcome));
-  EXPECT_EQ(policy_of("lb512,0"), run.trials.at(static_cast<std::size_t>(run.verdict.best_id)).variant.policy);
+  EXPECT_EQ(RegisterPolicy(LaunchBounds{512, 0}),
+            run.trials.at(static_cast<std::size_t>(run.verdict.best_id)).variant.policy);
+}
+
+// Every sample differs from the code's time by a factor that an H200 gave: its ratio to the reference in the same
+// round, over the median of all rounds.
+std::vector<double> recorded_noise(const RecordedSweep& sweep) {
+  const RecordedCode& base = sweep.codes.at(sweep.reference_id);
+  std::vector<double> factors;
+  for (const auto& [id, code] : sweep.codes) {
+    if (code.series.empty() || id == sweep.reference_id) continue;
+    std::vector<double> ratios = ratios_of(code, base);
+    const double middle = median(ratios);
+    for (const double ratio : ratios) factors.push_back(ratio / middle);
+  }
+  return factors;
+}
+
+const std::vector<std::string> kRawFiles{"raw/decay.json", "raw/kalman8.json", "raw/llmc_matmul4.json",
+                                         "raw/rushlarsen.json", "raw/sgemm_warptile.json"};
+
+class IdenticalCodes : public testing::TestWithParam<double> {};
+
+// The stated confidence is 99 %: of 1,000 races among identical codes at most 10 may name a winner. Without a margin
+// nothing but the intervals stands against it.
+TEST_P(IdenticalCodes, UnderRecordedNoiseWinInAtMostOneRaceOfAHundred) {
+  int races = 0;
+  int won = 0;
+  for (const std::string& file : kRawFiles) {
+    const RecordedSweep sweep = read_sweep(file);
+    const std::vector<RegisterPolicy> policies = usual_policies(6);
+    std::map<int, FakeCode> codes;
+    for (int id = 0; id < static_cast<int>(policies.size()); ++id) codes[id].factors = recorded_noise(sweep);
+    for (int seed = 1; seed <= 200; ++seed) {
+      FakeGpu gpu;
+      gpu.series = sweep.reference_drift;
+      gpu.start = seed * 3;
+      FakeBench bench(codes, gpu, static_cast<std::uint64_t>(seed));
+      Witness witness;
+      MeasureSettings settings;
+      settings.margin = GetParam();
+      settings.budget_s = 0.5;  // some 40 rounds of confirmation
+      const Verdict verdict = run_race(bench, trials_of(policies), witness, settings).verdict;
+      ++races;
+      won += verdict.kind == Verdict::Kind::improved || verdict.best_id != 0 || verdict.best_in_source_id != 0 ? 1 : 0;
+    }
+  }
+  ASSERT_EQ(races, 1000);
+  EXPECT_LE(won, 10);
+  RecordProperty("won", won);
+}
+
+INSTANTIATE_TEST_SUITE_P(Margin, IdenticalCodes, testing::Values(0.005, 0.0),
+                         [](const auto& tested) { return tested.param > 0 ? "AsByDefault" : "None"; });
+
+TEST(RawSeries, OfRushlarsenNameAFalseWinnerByUnpairedMedians) {
+  // What a tuner would say that compares each code's own median: cap 249, which left when everything was faster.
+  const RecordedSweep sweep = read_sweep("raw/rushlarsen.json");
+  const auto fastest = std::min_element(sweep.codes.begin(), sweep.codes.end(), [](const auto& a, const auto& b) {
+    return a.second.median_ms < b.second.median_ms;
+  });
+  const Variant& named = sweep.record.trials.at(static_cast<std::size_t>(fastest->first)).variant;
+  EXPECT_EQ(named.policy, RegisterPolicy(RegisterCap{249}));
+  const double unpaired = sweep.codes.at(sweep.reference_id).median_ms / fastest->second.median_ms;
+  EXPECT_GT(unpaired, 1.015) << "it would be called faster";
+  // And the race does not.
+  RecordedDevice device(sweep);
+  Witness witness;
+  const SimulatedRun run = run_race(device, sweep.record.trials, witness);
+  EXPECT_EQ(run.verdict.kind, Verdict::Kind::no_gain);
+  EXPECT_EQ(run.verdict.best_id, 0);
+  EXPECT_EQ(run.verdict.best_in_source_id, 0);
 }
 
 }  // namespace

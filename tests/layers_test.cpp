@@ -21,13 +21,14 @@ using Names = std::vector<std::string>;
 const std::vector<Names>& layers() {
   static const std::vector<Names> table{
       // db: the results
-      {"types", "error", "gpu_limits"},
+      {"types", "error", "gpu_limits", "process_mark"},
       {"occupancy"},
       {"record"},
-      {"key", "sqlite"},
+      {"earlier_run", "key", "sqlite"},
       {"columns"},
       {"code_columns"},
       {"record_rows", "trial_rows"},
+      {"past_rows"},
       {"store"},
       // tuner: what stands on nothing of the tuner
       {"bench", "dynamic_library", "element_type", "elf", "expression", "npy", "policy", "progress", "ptxas_report",
@@ -41,16 +42,16 @@ const std::vector<Names>& layers() {
       {"compile", "kernel_choice", "search_space", "workload"},
       {"device_worker", "source_choices", "sweep"},
       {"collapse", "decide", "device", "kept_codes", "measure"},
-      {"run_log", "study_scope"},
+      {"past_runs", "recorded_series", "referee", "run_log", "study_scope"},
       {"entrants"},
       {"analyze_command", "check_command", "lookup_command", "report", "tune"},
-      {"analysis_report"},
+      {"analysis_report", "replay_command", "verify_command"},
       {"cli"},
       {"main"},
   };
   return table;
 }
-constexpr std::size_t kFirstTunerLayer = 8;
+constexpr std::size_t kFirstTunerLayer = 9;
 
 const Names kMadeByTheBuild{"device_code_cu", "schema_sql"};
 

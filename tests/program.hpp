@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -56,6 +57,26 @@ class Program {
     std::filesystem::permissions(copy, std::filesystem::perms(0755));
     std::filesystem::permissions(folder(), std::filesystem::perms(0755));
     return run(geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "", copy, arguments);
+  }
+
+  // Starts it as the leader of a process group, so that it and its children can be killed as one.
+  pid_t start(std::vector<std::string> arguments) const {
+    const pid_t child = fork();
+    if (child != 0) {
+      setpgid(child, child);
+      return child;
+    }
+    setpgid(0, 0);
+    arguments.insert(arguments.begin(), program_path().string());
+    std::vector<char*> words;
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    setenv("REGTUNE_CACHE", cache().c_str(), 1);
+    if (hide_gpu_) setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    const bool ready = chdir(folder().c_str()) == 0 && std::freopen("stdout.txt", "w", stdout) != nullptr &&
+                       std::freopen("stderr.txt", "w", stderr) != nullptr;
+    if (ready) execv(words.front(), words.data());
+    _exit(127);
   }
 
   // Everything in the folder but what run() leaves.

@@ -255,12 +255,18 @@ TEST(Report, EveryFailureIsSaidOnceAndNeverHidden) {
   add(record, RegisterCap{25}, 25, TimedOut{10000});
   add(record, RegisterCap{26}, 26, WrongResult{"out[3] is 1, not 2"});
   add(record, RegisterCap{27}, 0, CompileFailed{"ptxas error: no registers\nsecond line"});
+  add(record, RegisterCap{29}, 29, Quarantined{"it faulted: an illegal address", "2026-01-02T03:04:05Z"});
   add(record, RegisterCap{28}, 0, CompileFailed{"ptxas error: no registers\nsecond line"});
   const std::string text = report(record);
-  EXPECT_TRUE(holds(text, "compiled 33 variants -> 33 distinct codes\n")) << text;
+  EXPECT_TRUE(holds(text, "compiled 34 variants -> 34 distinct codes\n")) << text;
   EXPECT_TRUE(holds(text, "faulted, dropped: --maxrregcount=24: an illegal address was read\n")) << text;
   EXPECT_TRUE(holds(text, "stopped after 10000 ms, dropped: --maxrregcount=25\n")) << text;
   EXPECT_TRUE(holds(text, "wrong result, dropped: --maxrregcount=26: out[3] is 1, not 2\n")) << text;
+  EXPECT_TRUE(holds(text,
+                    "not launched, in quarantine since 2026-01-02T03:04:05Z: --maxrregcount=29: it faulted: an illegal "
+                    "address; --retry-quarantined launches it again\n"))
+      << text;
+  EXPECT_EQ(lines_with(text, " in quarantine   ").size(), 1u) << text;
   EXPECT_TRUE(holds(text, "not compiled: --maxrregcount=27..28: ptxas error: no registers\n")) << text;
   EXPECT_FALSE(holds(text, "second line"));
   EXPECT_EQ(lines_with(text, " faulted   ").size(), 1u) << text;

@@ -138,5 +138,67 @@ TEST(Statistics, PairingCancelsDrift) {
   for (const double ratio : paired_ratios(reference, faster)) EXPECT_NEAR(ratio, 1.02, 1e-12);
 }
 
+// What a GPU does to a series of rounds: each factor acts on the sample that is taken next.
+struct Machine {
+  const char* name;
+  double drift = 0;         // the clocks fall by this share while the rounds go on
+  double outliers = 0;      // share of samples that take up to three times as long
+  double clock_gap = 0;     // of the slow clock
+  double clock_switch = 0;  // chance, per sample, that the clock changes
+};
+
+class CoverageOfPairs : public testing::TestWithParam<Machine> {};
+
+TEST_P(CoverageOfPairs, HoldsWhateverTheMachineDoes) {
+  const Machine machine = GetParam();
+  constexpr double kConfidence = 0.95;
+  constexpr double kTrueRatio = 0.98;
+  constexpr int kRuns = 3000;
+  constexpr int kRounds = 45;
+  std::mt19937 random(7);
+  std::uniform_real_distribution<> chance;
+  int covered = 0;
+  int covered_unpaired = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    bool slow = chance(random) < 0.5;
+    const auto sample = [&](double ms, int round) {
+      if (chance(random) < machine.clock_switch) slow = !slow;
+      ms *= 1 + machine.drift * round / kRounds;
+      if (slow) ms *= 1 + machine.clock_gap;
+      if (chance(random) < machine.outliers) ms *= std::uniform_real_distribution<>(1.1, 3)(random);
+      return ms * std::lognormal_distribution<>(0, 0.002)(random);
+    };
+    std::vector<Sample> reference, code;
+    for (int round = 1; round <= kRounds; ++round) {
+      // The order within a round is drawn anew, as the race does.
+      const bool reference_first = chance(random) < 0.5;
+      if (reference_first) reference.push_back({round, sample(1, round)});
+      // A code that leaves early: its rounds are the first two thirds.
+      if (round <= kRounds * 2 / 3) code.push_back({round, sample(kTrueRatio, round)});
+      if (!reference_first) reference.push_back({round, sample(1, round)});
+    }
+    const Interval paired = median_interval(paired_ratios(code, reference), kConfidence);
+    covered += paired.low <= kTrueRatio && kTrueRatio <= paired.high;
+    std::vector<double> own, all;
+    for (const Sample& s : code) own.push_back(s.ms);
+    for (const Sample& s : reference) all.push_back(s.ms);
+    const Interval unpaired = median_interval(own, kConfidence);
+    covered_unpaired += unpaired.low <= kTrueRatio * median(all) && kTrueRatio * median(all) <= unpaired.high;
+  }
+  // Three standard deviations of a simulation of 3,000 runs: 0.012.
+  EXPECT_GE(covered, static_cast<int>((kConfidence - 0.012) * kRuns));
+  EXPECT_LT(covered, kRuns) << "an interval that always covers is no interval";
+  if (machine.drift > 0 && machine.clock_gap == 0) {
+    EXPECT_LT(covered_unpaired, kRuns / 2) << "without pairing the drift decides: the test could fail";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Statistics, CoverageOfPairs,
+                         testing::Values(Machine{"Quiet"}, Machine{"Drift", 0.15}, Machine{"Outliers", 0, 0.05},
+                                         Machine{"TwoClocks", 0, 0, 0.12, 0.05},
+                                         Machine{"FlickeringClocks", 0, 0, 0.12, 0.5},
+                                         Machine{"AllAtOnce", 0.15, 0.05, 0.12, 0.05}),
+                         [](const auto& tested) { return tested.param.name; });
+
 }  // namespace
 }  // namespace regtune

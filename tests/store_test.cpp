@@ -71,6 +71,7 @@ class Text {
     if (const auto* o = std::get_if<TimedOut>(&outcome)) *this << o->limit_ms;
     if (const auto* o = std::get_if<WrongResult>(&outcome)) *this << o->message;
     if (const auto* o = std::get_if<Abandoned>(&outcome)) *this << o->reason << o->so_far;
+    if (const auto* o = std::get_if<Quarantined>(&outcome)) *this << o->reason << o->since;
     if (const auto* o = std::get_if<Measurement>(&outcome)) *this << *o;
     return *this;
   }
@@ -171,6 +172,7 @@ TuningRecord sample_record() {
       {RegisterCap{24}, WrongResult{"out[3]: 1 instead of 2"}},
       {RegisterCap{25}, CompileFailed{"(C7600)"}},
       {RegisterCap{26}, NotTimed{}},
+      {RegisterCap{27}, Quarantined{"it faulted: illegal address", "2025-12-31T23:59:59Z"}},
   };
   for (const auto& [policy, outcome] : trials) {
     const int id = static_cast<int>(r.trials.size());
@@ -242,12 +244,33 @@ std::string integrity(const fs::path& file) {
   return check.step() ? check.text(0) : "";
 }
 
+// Runs the body in a forked child that is killed where the body ends, without any clean-up.
+template <typename Body>
+pid_t in_killed_child(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      _exit(1);
+    }
+    kill(getpid(), SIGKILL);
+  }
+  return child;
+}
+
+bool was_killed(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
 TEST_F(StoreTest, ReadsBackEveryFieldAndEveryOutcome) {
   const TuningRecord record = sample_record();
-  ASSERT_EQ(std::variant_size_v<Outcome>, 9u);
+  ASSERT_EQ(std::variant_size_v<Outcome>, 10u);
   std::vector<bool> covered(std::variant_size_v<Outcome>);
   for (const Trial& trial : record.trials) covered[trial.outcome.index()] = true;
-  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 9);
+  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 10);
   Store store = Store::open(file());
   const std::int64_t run = store_finished(store, record);
   const auto loaded = store.load(run);
@@ -624,28 +647,133 @@ TEST_F(StoreTest, AnUnfinishedRunNeitherAnswersNorReplaces) {
   EXPECT_TRUE(store.find(key("decayWide", record.sizes))) << "a run without a verdict replaces nothing";
 }
 
-TEST_F(StoreTest, ClearsAwayWhatKilledRunsOfTheSameKeyLeftADayAgo) {
+TEST_F(StoreTest, ClearsAwayWhatInterruptedRunsOfTheSameKeyLeft) {
   const TuningRecord record = sample_record();
+  ASSERT_TRUE(was_killed(in_killed_child([&] { Store::open(file()).begin(record); })));
   Store store = Store::open(file());
-  const std::int64_t stale = store.begin(record);
-  const std::int64_t recent = store.begin(record);
+  const std::int64_t alive = store.begin(record);
+  const std::int64_t from_elsewhere = store.begin(record);
+  const std::int64_t stale_from_elsewhere = store.begin(record);
   Database::open(file(), Database::Mode::read_write_create)
-      .execute(("UPDATE tuning_run SET begun_s = begun_s - 90000 WHERE id = " + std::to_string(stale)).c_str());
+      .execute(("UPDATE tuning_run SET process = 'another machine 1 2' WHERE id >= " + std::to_string(from_elsewhere) +
+                "; UPDATE tuning_run SET begun_s = begun_s - 90000 WHERE id = " + std::to_string(stale_from_elsewhere))
+                   .c_str());
   store_finished(store, record);
-  EXPECT_FALSE(store.load(stale));
-  EXPECT_TRUE(store.load(recent));
+  EXPECT_FALSE(store.load(1)) << "its process has ended";
+  EXPECT_TRUE(store.load(alive)) << "this one";
+  EXPECT_TRUE(store.load(from_elsewhere)) << "nobody can tell from here";
+  EXPECT_FALSE(store.load(stale_from_elsewhere)) << "no run lasts a day";
 }
 
-TEST_F(StoreTest, ClearsAwayKilledRunsThatWereBegunBeforeTheirTrialsWereKnown) {
+TEST_F(StoreTest, ClearsAwayInterruptedRunsThatWereBegunBeforeTheirTrialsWereKnown) {
   const TuningRecord record = sample_record();
   TuningRecord head = record;
   head.trials.clear();
   ASSERT_NE(run_key(head), run_key(record));
+  ASSERT_TRUE(was_killed(in_killed_child([&] { Store::open(file()).begin(head); })));
   Store store = Store::open(file());
-  const std::int64_t stale = store.begin(head);
-  Database::open(file(), Database::Mode::read_write_create).execute("UPDATE tuning_run SET begun_s = begun_s - 90000");
   store.finish(store.begin(head), record);
-  EXPECT_FALSE(store.load(stale));
+  EXPECT_FALSE(store.load(1));
+}
+
+std::string code_of(const Trial& trial) {
+  return code_identity(*trial.facts, trial.shape);
+}
+
+TEST_F(StoreTest, GivesWhatInterruptedRunsOfTheKeyFoundAsOne) {
+  TuningRecord record = sample_record();
+  for (Trial& trial : record.trials) trial.outcome = NotTimed{};
+  // The ids of the codes 1 and 2 are swapped in the second run: codes came in another order.
+  TuningRecord swapped = record;
+  std::swap(swapped.trials[1].facts, swapped.trials[2].facts);
+  const auto interrupted = [&](const TuningRecord& run_record, int rounds) {
+    ASSERT_TRUE(was_killed(in_killed_child([&] {
+      Store store = Store::open(file());
+      const std::int64_t run = store.begin(run_record);
+      for (int id = 0; id < 3; ++id) store.set_outcome(run, run_record.trials[static_cast<std::size_t>(id)]);
+      const std::vector<RoundSample> samples{{0, 1.0}, {1, 2.0}, {2, 3.0}};
+      for (int round = 1; round <= rounds; ++round) store.add_round(run, Phase::race, round, samples);
+      store.add_round(run, Phase::confirmation, 1, samples);
+    })));
+  };
+  interrupted(record, 2);
+  interrupted(swapped, 1);
+  Store store = Store::open(file());
+  const EarlierRun earlier = store.interrupted(record);
+  ASSERT_EQ(earlier.race.size(), 3u);
+  EXPECT_EQ(earlier.confirmation.size(), 2u);
+  EXPECT_EQ(earlier.codes, 3u);
+  EXPECT_EQ(earlier.started, record.started);
+  EXPECT_EQ(earlier.race[0].at(code_of(record.trials[1])), 2.0);
+  EXPECT_EQ(earlier.race[2].at(code_of(record.trials[1])), 3.0) << "by code, not by id";
+  record.settings.seed += 1;
+  EXPECT_TRUE(store.interrupted(record).empty()) << "another key";
+}
+
+TEST_F(StoreTest, GivesTheOutcomesThatNeedNotBeFoundOutAgain) {
+  TuningRecord record = sample_record();
+  Measurement first_launch;
+  first_launch.time_ms = {9, 9, 9};
+  record.trials[2].outcome = Abandoned{"its first launch took 9 times the fastest's", first_launch};
+  ASSERT_TRUE(was_killed(in_killed_child([&] {
+    Store store = Store::open(file());
+    const std::int64_t run = store.begin(record);
+    for (const Trial& trial : record.trials) store.set_outcome(run, trial);
+  })));
+  const EarlierRun earlier = Store::open(file()).interrupted(record);
+  EXPECT_EQ(earlier.first_ms, (std::map<std::string, double>{{code_of(record.trials[2]), 9.0}}));
+  std::map<std::string, std::size_t> failed;
+  for (const auto& [code, outcome] : earlier.failed) failed[code] = outcome.index();
+  EXPECT_EQ(failed, (std::map<std::string, std::size_t>{{code_of(record.trials[4]), Outcome(Faulted{}).index()},
+                                                        {code_of(record.trials[5]), Outcome(TimedOut{}).index()},
+                                                        {code_of(record.trials[6]), Outcome(WrongResult{}).index()}}));
+}
+
+TEST_F(StoreTest, AFaultOrAHangPutsACodeIntoQuarantineAndAMeasurementTakesItOut) {
+  TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  const std::int64_t run = store.begin(record);
+  for (const Trial& trial : record.trials) store.set_outcome(run, trial);
+  const auto kept = store.quarantine(record);
+  ASSERT_EQ(kept.size(), 2u) << "a wrong result is no reason";
+  EXPECT_EQ(kept.at(code_of(record.trials[4])).reason, "it faulted: illegal address (driver 580.159.04)");
+  EXPECT_EQ(kept.at(code_of(record.trials[5])).reason, "it did not end within 123.5 ms (driver 580.159.04)");
+  EXPECT_EQ(kept.at(code_of(record.trials[5])).since.size(), std::string("2026-01-02T03:04:05Z").size());
+
+  const auto is_kept_for = [&](auto change) {
+    TuningRecord other = record;
+    change(other);
+    return !store.quarantine(other).empty();
+  };
+  EXPECT_TRUE(is_kept_for([](TuningRecord& r) { r.gpu->driver_version = "590"; })) << "until it is asked for";
+  EXPECT_TRUE(is_kept_for([](TuningRecord& r) { r.source_hash = "edited elsewhere"; })) << "the code is the same";
+  EXPECT_FALSE(is_kept_for([](TuningRecord& r) { r.sizes["n"] = 5; })) << "launched on something else";
+  EXPECT_FALSE(is_kept_for([](TuningRecord& r) { r.arguments.front() += "!"; }));
+  EXPECT_FALSE(is_kept_for([](TuningRecord& r) { r.author_shape.grid.x = 7; }));
+  EXPECT_FALSE(is_kept_for([](TuningRecord& r) { r.gpu->id.name = "NVIDIA B200"; }));
+  EXPECT_FALSE(is_kept_for([](TuningRecord& r) { r.kernel = "other"; }));
+
+  record.trials[4].outcome = Abandoned{"never launched", {}};
+  store.set_outcome(run, record.trials[4]);
+  EXPECT_EQ(store.quarantine(record).size(), 2u) << "it was not launched";
+  record.trials[4].outcome = sample_measurement();
+  store.set_outcome(run, record.trials[4]);
+  EXPECT_EQ(store.quarantine(record).size(), 1u);
+  store.finish(run, record);
+  EXPECT_EQ(store.quarantine(record).size(), 1u) << "belongs to no run";
+}
+
+TEST_F(StoreTest, ARunThatStartsOverForgetsItsSamples) {
+  const TuningRecord record = sample_record();
+  Store store = Store::open(file());
+  const std::int64_t run = store.begin(record);
+  for (const Trial& trial : record.trials) store.set_outcome(run, trial);
+  store.add_round(run, Phase::race, 1, std::vector<RoundSample>{{0, 1.0}});
+  store.start_over(run);
+  EXPECT_EQ(count(file(), "trial"), 0);
+  EXPECT_EQ(count(file(), "sample"), 0);
+  store.finish(run, record);
+  EXPECT_EQ(text_of(*store.load(run)), text_of(record));
 }
 
 TEST_F(StoreTest, ARunOfOtherSourceChoicesIsAnotherRun) {
@@ -715,27 +843,6 @@ TEST_F(StoreTest, RefusesValuesItDoesNotKnow) {
   const std::int64_t run = store_finished(store, sample_record());
   Database::open(file(), Database::Mode::read_write_create).execute("UPDATE trial SET limiter = 'clusters'");
   expect_error(ErrorKind::cache_unusable, "\"clusters\"", [&] { store.load(run); });
-}
-
-// Runs the body in a forked child that is killed where the body ends, without any clean-up.
-template <typename Body>
-pid_t in_killed_child(Body body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    try {
-      body();
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      _exit(1);
-    }
-    kill(getpid(), SIGKILL);
-  }
-  return child;
-}
-
-bool was_killed(pid_t child) {
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 TEST_F(StoreTest, AKilledRunKeepsItsRoundsAndThePreviousAnswer) {

@@ -20,6 +20,8 @@ constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compile
        regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
+       regtune verify KERNEL [--set n=VALUE ...] [options]
+       regtune replay FILE [options]
        regtune COMMAND --help
 
 How many registers should this kernel get? regtune compiles KERNEL.cu under every register cap and every
@@ -118,6 +120,7 @@ po::options_description measure_options() {
       ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")               //
       ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")           //
       ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")                  //
+      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")          //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -202,6 +205,7 @@ TuneCommand tune_command(const po::variables_map& values, const Arguments& compi
   request.levers = values["levers"].as<bool>();
   request.rename = !values["no-rename"].as<bool>();
   request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
+  request.retry_quarantined = values["retry-quarantined"].as<bool>();
   request.cache = optional_value<std::string>(values, "cache");
   request.measure.margin = in_range(values, "margin", 0, 50) / 100;
   request.measure.budget_s = in_range(values, "budget", 0, 1e6);
@@ -275,6 +279,79 @@ Command parse_study(bool is_check, const Arguments& own, const Arguments& behind
   return command;
 }
 
+// Only what was given: the rest is as it was recorded.
+std::optional<double> given_in_range(const po::variables_map& values, const char* name, double low, double high) {
+  if (values.count(name) == 0) return {};
+  return in_range(values, name, low, high);
+}
+
+Command parse_replay(const Arguments& own) {
+  po::options_description options("Replay (default: as recorded)");
+  options.add_options()                                                                                   //
+      ("margin", po::value<double>()->value_name("%"), "differences below this are none")                 //
+      ("confidence", po::value<double>()->value_name("%"), "of the verdict")                              //
+      ("budget", po::value<double>()->value_name("S"), "seconds of GPU time, of those that the run had")  //
+      ("all", po::bool_switch(), "every distinct code in the table")                                      //
+      ("json", po::bool_switch(), "one JSON document on stdout")                                          //
+      ("quiet,q", po::bool_switch(), "no talk on stderr")                                                 //
+      ("help,h", po::bool_switch(), "this text");
+  const po::variables_map values = parse(own, options, "file");
+  Command command;
+  command.json = values["json"].as<bool>();
+  command.quiet = values["quiet"].as<bool>();
+  if (values["help"].as<bool>()) {
+    command.what = ShowText{help_text(options)};
+    return command;
+  }
+  ReplayCommand replay;
+  replay.request.file = only_positional(values, "file", "FILE");
+  replay.request.budget_s = given_in_range(values, "budget", 0, 1e6);
+  if (const auto margin = given_in_range(values, "margin", 0, 50)) replay.request.margin = *margin / 100;
+  if (const auto confidence = given_in_range(values, "confidence", 50, 99.9999))
+    replay.request.confidence = *confidence / 100;
+  replay.style.all_rows = values["all"].as<bool>();
+  command.what = replay;
+  return command;
+}
+
+// The launch is the one that is stored; what no file says of it must be said again.
+Command parse_verify(const Arguments& own) {
+  po::options_description options("Verify");
+  options.add_options()  //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
+       "all sizes of the stored answer: n=1<<24")                                                           //
+      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")            //
+      ("block", po::value<std::string>()->value_name("LIST"), "as given when it was tuned")                 //
+      ("grid", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                  //
+      ("shared", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                //
+      ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"), "as given when it was tuned")  //
+      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")               //
+      ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)");
+  options.add(general_options());
+  const po::variables_map values = parse(own, options, "name");
+  Command command;
+  command.json = values["json"].as<bool>();
+  command.quiet = values["quiet"].as<bool>();
+  if (values["help"].as<bool>()) {
+    command.what = ShowText{help_text(options)};
+    return command;
+  }
+  VerifyRequest request;
+  request.kernel = only_positional(values, "name", "KERNEL");
+  request.flags.sizes = list_value(values, "set");
+  request.flags.block = optional_value<std::string>(values, "block");
+  request.flags.grid = optional_value<std::string>(values, "grid");
+  request.flags.dynamic_shared_bytes = optional_value<std::string>(values, "shared");
+  request.flags.arguments = list_value(values, "arg");
+  request.flags.include_folders = list_value(values, "include");
+  request.cache = optional_value<std::string>(values, "cache");
+  request.device = values["device"].as<int>();
+  request.jobs = jobs_value(values);
+  request.budget_s = in_range(values, "budget", 0, 1e6);
+  command.what = request;
+  return command;
+}
+
 }  // namespace
 
 bool wants_json(const Arguments& arguments) {
@@ -296,6 +373,15 @@ Command parse_command_line(const Arguments& arguments) {
     const bool is_check = own.front() == "check";
     own.erase(own.begin());
     return parse_study(is_check, own, behind);
+  }
+
+  if (!own.empty() && (own.front() == "replay" || own.front() == "verify")) {
+    const std::string name = own.front();
+    if (!behind.empty())
+      throw Error(ErrorKind::usage,
+                  fmt::format("regtune {} takes no compiler options: {}", name, fmt::join(behind, " ")));
+    own.erase(own.begin());
+    return name == "replay" ? parse_replay(own) : parse_verify(own);
   }
 
   Command command;

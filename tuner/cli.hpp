@@ -8,8 +8,10 @@
 #include "analyze_command.hpp"
 #include "check_command.hpp"
 #include "lookup_command.hpp"
+#include "replay_command.hpp"
 #include "report.hpp"
 #include "tune.hpp"
+#include "verify_command.hpp"
 
 namespace regtune {
 
@@ -28,10 +30,15 @@ struct AnalyzeCommand {
   ReportStyle style;
 };
 
+struct ReplayCommand {
+  ReplayRequest request;
+  ReportStyle style;
+};
+
 struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
-  std::variant<ShowText, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest> what;
+  std::variant<ShowText, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand, VerifyRequest> what;
 };
 
 // `arguments` without the program's name. Throws Error(usage).

@@ -64,6 +64,12 @@ NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& ar
   return request;
 }
 
+CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, const std::string& architecture) {
+  CompiledCode code = pool.prepare({0, device_code_request(plan, architecture, pool.identity()), {}, true});
+  if (!code.compiled) throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + code.failure);
+  return code;
+}
+
 Device::Device(int ordinal) : ordinal_(ordinal) {
   start();
 }

@@ -18,6 +18,9 @@ namespace regtune {
 NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& architecture,
                                  const CompilerIdentity& compiler);
 
+// Throws Error(internal) when it does not compile.
+CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, const std::string& architecture);
+
 class Device final : public Bench {
  public:
   // Starts the child for GPU `ordinal`; the driver comes up there while the caller goes on.

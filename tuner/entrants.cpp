@@ -1,10 +1,14 @@
 #include "entrants.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
 #include "decide.hpp"
+#include "key.hpp"
 #include "policy.hpp"
+#include "regtune/error.hpp"
 #include "static_facts.hpp"
 
 namespace regtune {
@@ -17,8 +21,14 @@ constexpr std::size_t kMostNeighbours = 64;
 }  // namespace
 
 CompiledEntrants::CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes,
-                                   const GpuLimits& limits, RunLog& log)
-    : sweep_(sweep), record_(record), shapes_(shapes), log_(log), collapse_(shapes, limits), limits_(limits) {}
+                                   const GpuLimits& limits, const PastRuns& past, RunLog& log)
+    : sweep_(sweep),
+      record_(record),
+      shapes_(shapes),
+      log_(log),
+      past_(past),
+      collapse_(shapes, limits),
+      limits_(limits) {}
 
 bool CompiledEntrants::receive() {
   std::optional<BuildCode> code = sweep_.next();
@@ -35,10 +45,23 @@ bool CompiledEntrants::receive() {
   return true;
 }
 
-Entrant CompiledEntrants::entrant(int id) const {
+Entrant CompiledEntrants::entrant(int id) {
   const Trial& trial = record_.trials.at(static_cast<std::size_t>(id));
   const BuildCode& code = code_of_trial(id);
-  return {{id, code.kernel, code.cubin, trial.shape}, in_source(id), own_name(id)};
+  log_.on_entered(id);
+  return {{id, code.kernel, code.cubin, trial.shape},
+          in_source(id),
+          own_name(id),
+          code_identity(*trial.facts, trial.shape)};
+}
+
+bool CompiledEntrants::settled_before(int id) {
+  const Trial& trial = record_.trials.at(static_cast<std::size_t>(id));
+  const std::optional<Outcome> outcome = past_.outcome_of(trial);
+  if (!outcome) return false;
+  settled_[id] = *outcome;
+  log_.on_outcome(id, *outcome);
+  return true;
 }
 
 const BuildCode& CompiledEntrants::code_of_trial(int id) const {
@@ -65,17 +88,25 @@ std::optional<Entrant> CompiledEntrants::reference() {
   const auto is_there = [&] { return record_.trials.front().facts.has_value(); };
   while (!is_there() && receive()) {
   }
-  int id = 0;
+  int compared_with = 0;
   if (!record_.trials.front().facts || !record_.trials.front().facts->occupancy) {
     while (receive()) {
     }
     const std::optional<int> chosen = choose_reference(record_.trials);
     if (!chosen) return {};
-    id = timed_trial(record_.trials, *chosen).variant.id;
-  } else {
-    id = timed_trial(record_.trials, 0).variant.id;
+    compared_with = *chosen;
   }
+  const int id = timed_trial(record_.trials, compared_with).variant.id;
   std::erase(waiting_, id);
+  const auto trial_of = [&](int trial) -> const Trial& { return record_.trials.at(static_cast<std::size_t>(trial)); };
+  if (const std::optional<Outcome> known = past_.outcome_of(trial_of(id))) {
+    const auto* kept = std::get_if<Quarantined>(&*known);
+    throw Error(ErrorKind::gpu_failed,
+                fmt::format("the code to compare with, {}, is in quarantine{}. Launch it again with "
+                            "--retry-quarantined, and under compute-sanitizer to see why",
+                            spell(trial_of(compared_with).variant.policy),
+                            kept ? fmt::format(" since {}: {}", kept->since, kept->reason) : ""));
+  }
   return entrant(id);
 }
 
@@ -83,9 +114,16 @@ std::optional<Entrant> CompiledEntrants::next() {
   // What is there already is preferred to waiting; of that, the code with the fewest spills and then the most
   // registers is the likeliest to be fast, and the sooner a fast code is known, the more of the slow ones cost a
   // single launch.
-  while (waiting_.empty() && receive()) {
+  while (true) {
+    while (waiting_.empty() && receive()) {
+    }
+    if (waiting_.empty()) return {};
+    const int id = take_likeliest();
+    if (!settled_before(id)) return entrant(id);
   }
-  if (waiting_.empty()) return {};
+}
+
+int CompiledEntrants::take_likeliest() {
   const auto guess = [&](int id) {
     const StaticFacts& facts = *record_.trials.at(static_cast<std::size_t>(id)).facts;
     return std::tuple(facts.spill_store_bytes + facts.spill_load_bytes, -facts.registers_per_thread, id);
@@ -94,7 +132,7 @@ std::optional<Entrant> CompiledEntrants::next() {
       std::min_element(waiting_.begin(), waiting_.end(), [&](int a, int b) { return guess(a) < guess(b); });
   const int id = *best;
   waiting_.erase(best);
-  return entrant(id);
+  return id;
 }
 
 bool CompiledEntrants::has_more(const std::vector<int>& still_racing) {
@@ -143,7 +181,9 @@ void CompiledEntrants::finish(const std::map<int, Outcome>& outcomes) {
   std::vector<Variant> variants;
   for (const Trial& trial : record_.trials) variants.push_back(trial.variant);
   record_.trials = collapse(variants, codes_, shapes_, limits_);
-  for (const auto& [id, outcome] : outcomes) {
+  std::map<int, Outcome> all = outcomes;
+  all.insert(settled_.begin(), settled_.end());
+  for (const auto& [id, outcome] : all) {
     const int told_as = timed_trial(record_.trials, id).variant.id;
     record_.trials.at(static_cast<std::size_t>(told_as)).outcome = outcome;
   }

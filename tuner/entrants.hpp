@@ -9,6 +9,7 @@
 
 #include "collapse.hpp"
 #include "measure.hpp"
+#include "past_runs.hpp"
 #include "record.hpp"
 #include "run_log.hpp"
 #include "sweep.hpp"
@@ -19,10 +20,11 @@ class CompiledEntrants final : public EntrantSource {
  public:
   // The sweep was begun with every build of the record's trials. All references outlive this.
   CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes, const GpuLimits& limits,
-                   RunLog& log);
+                   const PastRuns& past, RunLog& log);
 
   // The code to compare with: the author's own as soon as it is there, if it can be launched; else all codes are
-  // waited for, and choose_reference says. Empty when nothing can be launched.
+  // waited for, and choose_reference says. Empty when nothing can be launched. Throws Error(gpu_failed) when that code
+  // is in quarantine: it is never passed over in silence.
   std::optional<Entrant> reference();
   std::optional<Entrant> next() override;
   bool has_more(const std::vector<int>& still_racing) override;
@@ -38,12 +40,17 @@ class CompiledEntrants final : public EntrantSource {
   bool receive();  // false: none is left
   // Whether a variant of that code is such a one.
   bool any_variant(int id, bool (*is_such)(const Variant&)) const;
-  Entrant entrant(int id) const;
+  Entrant entrant(int id);
+  int take_likeliest();  // of those that wait
+  // True when earlier runs have settled what becomes of it: it is not launched.
+  bool settled_before(int id);
 
   Sweep& sweep_;
   TuningRecord& record_;
   std::vector<LaunchShape> shapes_;
   RunLog& log_;
+  const PastRuns& past_;
+  std::map<int, Outcome> settled_;  // by earlier runs
   Collapse collapse_;
   std::vector<BuildCode> codes_;
   std::vector<int> waiting_;  // ids of trials that may enter

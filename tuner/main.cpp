@@ -53,6 +53,35 @@ int run(const LookupRequest& request, const Command& command) {
   return answer.record ? 0 : kExitMiss;
 }
 
+int run(const ReplayCommand& command_of_replay, const Command& command) {
+  const Replay replayed = replay(command_of_replay.request);
+  Progress progress(command.quiet);
+  for (const std::string& note : replayed.notes) progress.note("regtune: " + note);
+  if (command.json)
+    print_document(record_json(replayed.record));
+  else
+    fmt::print("{}", replay_text(replayed, command_of_replay.style));
+  return 0;
+}
+
+int run(const VerifyRequest& request, const Command& command) {
+  Verification verification;
+  {
+    Progress progress(command.quiet);
+    verification = verify(request, progress);
+  }
+  if (!verification.stored) {
+    if (command.json) print_document({{"found", false}, {"message", verification.miss}});
+    fmt::print(stderr, "regtune: {}\n", verification.miss);
+    return kExitMiss;
+  }
+  if (command.json)
+    print_document(verification_json(verification));
+  else
+    fmt::print("{}", verification_text(verification));
+  return verification.holds() ? 0 : static_cast<int>(ErrorKind::claim_not_held);
+}
+
 int run(const AnalyzeCommand& study, const Command& command) {
   Analysis analysis;
   {

@@ -22,9 +22,6 @@ constexpr double kFarTooSlow = 4;         // after one launch, with no sample at
 constexpr double kShortMs = 1;            // below this a single launch says too little
 constexpr std::size_t kFewestRounds = 8;  // the first count whose range covers the median with 99 %
 constexpr std::size_t kMostRounds = 60;
-// The confirmation is looked at after these counts of rounds only. A look after every round would find a false
-// win sooner or later; each of these few carries its share of the error.
-constexpr std::array kLooks = {15, 25, 45, 80, 140, 220, 301};
 constexpr std::array<std::size_t, 3> kFinalists{5, 5, 3};  // of all, under the kernel's own name, in the source
 // What of the budget may be gone when a phase ends; the rest is the next one's.
 constexpr double kCheckShare = 0.5;
@@ -40,22 +37,30 @@ double guard(std::size_t rounds) {
   return rounds == 2 ? 0.30 : std::numeric_limits<double>::infinity();
 }
 
+// Of a code that has no round yet: it is beaten by nothing, and beats nothing.
+constexpr Interval kUnknown{0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+
 struct Runner {
   Entrant entrant;
   std::vector<Sample> race;
   std::vector<Sample> confirmation;
   bool running = true;  // may still be the fastest
   bool finalist = false;
-  bool failed = false;  // refused, faulted, hung or wrong
-  bool led = false;     // others left because of its times
-  double first_ms = 0;  // its first launch, or the one after where that was slow
-  Interval ratio;       // time over the reference's, from the race
+  bool failed = false;        // refused, faulted, hung or wrong
+  bool led = false;           // others left because of its times
+  double first_ms = 0;        // its first launch, or the one after where that was slow
+  Interval ratio = kUnknown;  // time over the reference's, from the race
 };
 
 class Race {
  public:
-  Race(Bench& bench, EntrantSource& source, MeasureSettings settings, RaceObserver& observer)
-      : bench_(bench), source_(source), settings_(settings), observer_(observer), random_(settings.seed) {}
+  Race(Bench& bench, EntrantSource& source, MeasureSettings settings, RaceObserver& observer, const EarlierRun& earlier)
+      : bench_(bench),
+        source_(source),
+        settings_(settings),
+        observer_(observer),
+        earlier_(earlier),
+        random_(settings.seed) {}
 
   RaceResult run(const Entrant& reference_entrant) {
     reference_id_ = reference_entrant.candidate.id;
@@ -148,6 +153,13 @@ class Race {
 
   double budget_left_ms(double share) const { return share * settings_.budget_s * 1000 - spent_ms_; }
 
+  // An interrupted run launched and checked it: once was enough.
+  std::optional<double> known_slow(const Runner& runner) const {
+    const auto known = earlier_.first_ms.find(runner.entrant.code);
+    if (known == earlier_.first_ms.end() || known->second <= kHopeless * best_first_ms_) return {};
+    return known->second;
+  }
+
   void check_each_once() {
     while (std::optional<Entrant> entrant = source_.next()) {
       Runner& runner = runners_.emplace_back();
@@ -160,7 +172,8 @@ class Race {
                                 {}});
         continue;
       }
-      std::optional<double> ms = check(runner);
+      std::optional<double> ms = known_slow(runner);
+      if (!ms) ms = check(runner);
       if (!ms) continue;
       const bool far_too_slow = *ms > kShortMs && *ms > kFarTooSlow * best_first_ms_;
       if (!far_too_slow && *ms > kHopeless * best_first_ms_) ms = sample(runner);
@@ -248,16 +261,45 @@ class Race {
     observer_.on_round(phase, round, times);
   }
 
+  // A round that an interrupted run has timed is judged as if it were timed now. False: it timed fewer.
+  bool take_up_round(int round, const std::vector<Runner*>& taking_part) {
+    if (static_cast<std::size_t>(round) > earlier_.race.size()) return false;
+    const EarlierRun::Round& times = earlier_.race[static_cast<std::size_t>(round) - 1];
+    for (Runner* runner : taking_part) {
+      const auto time = times.find(runner->entrant.code);
+      if (time != times.end()) runner->race.push_back({round, time->second});
+    }
+    return true;
+  }
+
+  // Rounds of the same finalists, which were chosen without a look at them. Returns how many.
+  int take_up_confirmation() {
+    std::vector<Runner*> finalists;
+    for (Runner& runner : runners_)
+      if (runner.finalist && runner.running) finalists.push_back(&runner);
+    for (const EarlierRun::Round& times : earlier_.confirmation) {
+      const bool same = times.size() == finalists.size() &&
+                        std::all_of(finalists.begin(), finalists.end(),
+                                    [&](const Runner* runner) { return times.contains(runner->entrant.code); });
+      if (!same) continue;
+      ++confirmation_round_;
+      for (Runner* runner : finalists)
+        runner->confirmation.push_back({confirmation_round_, times.at(runner->entrant.code)});
+    }
+    return static_cast<int>(reference().confirmation.size());
+  }
+
   void run_rounds() {
     for (std::size_t rounds = 1; rounds <= kMostRounds && budget_left_ms(kRaceShare) > 0; ++rounds) {
       std::vector<Runner*> taking_part = running_others();
       taking_part.push_back(&reference());
       observer_.on_progress(RacePhase::race, ++race_round_, static_cast<int>(taking_part.size()));
-      take_round(RacePhase::race, race_round_, taking_part);
+      if (!take_up_round(race_round_, taking_part)) take_round(RacePhase::race, race_round_, taking_part);
       if (leader_failed_) return;
-      for (Runner& runner : runners_)
-        if (runner.running)
-          runner.ratio = median_interval(paired_ratios(runner.race, reference().race), settings_.confidence);
+      for (Runner& runner : runners_) {
+        const std::vector<double> ratios = paired_ratios(runner.race, reference().race);
+        if (runner.running && !ratios.empty()) runner.ratio = median_interval(ratios, settings_.confidence);
+      }
       drop_beaten();
       if (rounds >= kFewestRounds && settled()) return;
     }
@@ -341,8 +383,9 @@ class Race {
   // Fresh rounds: the samples that chose the finalists flatter them, since the luckiest is chosen. The whole
   // budget may go by; a verdict from fewer rounds than the first look needs is for decide.hpp to refuse.
   void confirm() {
-    int rounds = 0;
+    int rounds = take_up_confirmation();
     for (const int look : kLooks) {
+      if (rounds > look) continue;  // the interrupted run looked then, and it was not enough
       for (; rounds < look; ++rounds) {
         if (budget_left_ms(1) <= 0) return;
         std::vector<Runner*> taking_part;
@@ -374,22 +417,9 @@ class Race {
   }
 
   Measurement measurement(const Runner& runner) {
-    Measurement m{runner.race, runner.confirmation, {}, {}};
-    const bool confirmed = !runner.confirmation.empty();
-    const std::vector<Sample>& samples = confirmed ? runner.confirmation : runner.race;
-    const std::vector<Sample>& base = confirmed ? reference().confirmation : reference().race;
-    std::vector<double> times;
-    for (const Sample& sample : samples) times.push_back(sample.ms);
-    if (times.empty()) return m;
-    m.time_ms = median_interval(times, settings_.confidence);
-    // Several finalists, one of which is named, and several looks: each interval carries its share of the error
-    // (Bonferroni).
     const auto finalists = std::count_if(runners_.begin(), runners_.end(), [](const Runner& r) { return r.finalist; });
-    const auto chances = std::max<std::ptrdiff_t>(1, finalists - 1) * static_cast<std::ptrdiff_t>(kLooks.size());
-    const double error = (1 - settings_.confidence) / static_cast<double>(chances);
-    const std::vector<double> ratios = paired_ratios(base, samples);
-    if (!ratios.empty()) m.speedup = median_interval(ratios, 1 - error);
-    return m;
+    return measured(runner.race, runner.confirmation, {reference().race, reference().confirmation, {}, {}},
+                    settings_.confidence, static_cast<std::size_t>(finalists));
   }
 
   RaceResult result() {
@@ -407,6 +437,7 @@ class Race {
   int reference_id_ = 0;
   MeasureSettings settings_;
   RaceObserver& observer_;
+  const EarlierRun& earlier_;
   std::mt19937_64 random_;
   std::deque<Runner> runners_;  // which keeps its places while it grows
   std::map<int, Outcome> outcomes_;
@@ -444,18 +475,34 @@ class Given final : public EntrantSource {
 
 }  // namespace
 
+Measurement measured(std::vector<Sample> race, std::vector<Sample> confirmation, const Measurement& reference,
+                     double confidence, std::size_t finalists) {
+  Measurement m{std::move(race), std::move(confirmation), {}, {}};
+  const bool confirmed = !m.confirmation.empty();
+  const std::vector<Sample>& samples = confirmed ? m.confirmation : m.race;
+  std::vector<double> times;
+  for (const Sample& sample : samples) times.push_back(sample.ms);
+  if (times.empty()) return m;
+  m.time_ms = median_interval(times, confidence);
+  const std::size_t chances = std::max<std::size_t>(finalists, 2) - 1;
+  const double error = (1 - confidence) / static_cast<double>(chances * kLooks.size());
+  const std::vector<double> ratios = paired_ratios(confirmed ? reference.confirmation : reference.race, samples);
+  if (!ratios.empty()) m.speedup = median_interval(ratios, 1 - error);
+  return m;
+}
+
 RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings,
-                RaceObserver& observer) {
-  return Race(bench, source, settings, observer).run(reference);
+                RaceObserver& observer, const EarlierRun& earlier) {
+  return Race(bench, source, settings, observer, earlier).run(reference);
 }
 
 RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,
-                RaceObserver& observer) {
+                RaceObserver& observer, const EarlierRun& earlier) {
   const auto reference =
       std::find_if(entrants.begin(), entrants.end(), [&](const Entrant& e) { return e.candidate.id == reference_id; });
   assert(reference != entrants.end());
   Given source(entrants, reference_id);
-  return race(bench, *reference, source, settings, observer);
+  return race(bench, *reference, source, settings, observer, earlier);
 }
 
 }  // namespace regtune

@@ -3,12 +3,14 @@
 // timed in interleaved rounds against the reference until the rest is beaten, and the finalists are timed
 // again in fresh rounds. Works against the seam of bench.hpp alone, so that recorded and faulty devices can
 // be raced in tests. Which code is named the winner is decide.hpp's matter.
+#include <array>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bench.hpp"
+#include "earlier_run.hpp"
 #include "record.hpp"
 
 namespace regtune {
@@ -17,6 +19,7 @@ struct Entrant {
   Candidate candidate;
   bool in_source = false;  // at least one of the budgets that give this code can be written into the source
   bool own_name = true;    // at least one gives it under the kernel's own name
+  std::string code = {};   // its identity (key.hpp), by which earlier rounds are found; empty: there are none
 };
 
 enum class RacePhase { check, race, confirmation };
@@ -50,14 +53,25 @@ struct RaceResult {
   MeasureSettings settings;         // with what the reference run found out
 };
 
+// The confirmation is looked at after these counts of rounds only. A look after every round would find a false
+// win sooner or later; each of these few carries its share of the error.
+inline constexpr std::array kLooks = {15, 25, 45, 80, 140, 220, 301};
+
+// Intervals of the time and of the speed-up over `reference`, paired by round: from the confirmation, where there is
+// one. Of several finalists one is named, and there are several looks: each interval carries its share of the error
+// (Bonferroni). `finalists`: how many there are, the reference among them.
+Measurement measured(std::vector<Sample> race, std::vector<Sample> confirmation, const Measurement& reference,
+                     double confidence, std::size_t finalists);
+
 // `reference` can be launched and is not among the source's. Throws Error(gpu_failed) when it cannot be timed;
 // whatever another entrant does is its outcome.
+// The rounds of `earlier` are taken up as if they were taken now, and cost nothing of the budget.
 RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings,
-                RaceObserver& observer);
+                RaceObserver& observer, const EarlierRun& earlier = {});
 
 // As above, with all entrants there from the start. Requires: `reference_id` is the id of one entrant, which can be
 // launched. Throws Error(gpu_failed) when the reference cannot be timed; whatever another entrant does is its outcome.
 RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,
-                RaceObserver& observer);
+                RaceObserver& observer, const EarlierRun& earlier = {});
 
 }  // namespace regtune

@@ -227,6 +227,9 @@ Json outcome_json(const Outcome& outcome) {
                  [](const Abandoned& o) -> Json {
                    return {{"kind", "abandoned"}, {"message", o.reason}, {"measurement", measurement_json(o.so_far)}};
                  },
+                 [](const Quarantined& o) -> Json {
+                   return {{"kind", "quarantined"}, {"message", o.reason}, {"since", o.since}};
+                 },
                  [](const Measurement& o) -> Json {
                    return {{"kind", "measured"}, {"measurement", measurement_json(o)}};
                  }},
@@ -244,6 +247,7 @@ Outcome outcome_from(const Json& json) {
   if (kind == "wrong result") return WrongResult{read<std::string>(json, "message")};
   if (kind == "abandoned")
     return Abandoned{read<std::string>(json, "message"), measurement_from(at(json, "measurement"))};
+  if (kind == "quarantined") return Quarantined{read<std::string>(json, "message"), read<std::string>(json, "since")};
   if (kind == "measured") return measurement_from(at(json, "measurement"));
   throw Error(ErrorKind::bad_description, fmt::format("'{}' is not a kind of outcome", kind));
 }

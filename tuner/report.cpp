@@ -65,6 +65,7 @@ std::string spell_outcome(const Trial& trial) {
   if (std::holds_alternative<Faulted>(trial.outcome)) return "faulted";
   if (std::holds_alternative<TimedOut>(trial.outcome)) return "timed out";
   if (std::holds_alternative<WrongResult>(trial.outcome)) return "wrong result";
+  if (std::holds_alternative<Quarantined>(trial.outcome)) return "in quarantine";
   return "-";
 }
 
@@ -165,6 +166,9 @@ void append_failures(std::string& text, const TuningRecord& record) {
       text += fmt::format("faulted, dropped: {}: {}\n", spell(trial.variant.policy), fault->message);
     if (const auto* late = std::get_if<TimedOut>(&trial.outcome))
       text += fmt::format("stopped after {:.0f} ms, dropped: {}\n", late->limit_ms, spell(trial.variant.policy));
+    if (const auto* kept = std::get_if<Quarantined>(&trial.outcome))
+      text += fmt::format("not launched, in quarantine since {}: {}: {}; --retry-quarantined launches it again\n",
+                          kept->since, spell(trial.variant.policy), kept->reason);
   }
   if (!failed.empty()) text += fmt::format("not compiled: {}: {}\n", spell(failed), first);
 }
@@ -238,6 +242,10 @@ std::string verdict_text(const TuningRecord& record) {
 std::string spell_block(Dim3 block) {
   if (block.z > 1) return fmt::format("{}x{}x{}", block.x, block.y, block.z);
   return block.y > 1 ? fmt::format("{}x{}", block.x, block.y) : fmt::format("{}", block.x);
+}
+
+std::string verdict_in_words(const TuningRecord& record) {
+  return verdict_text(record) + renamed_text(record);
 }
 
 std::string table_of_codes(const TuningRecord& record, const ReportStyle& style) {

@@ -18,6 +18,9 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
 // The answer of a look-up: what to use, how sure, and where it was measured.
 std::string answer_text(const TuningRecord& record);
 
+// The verdict alone, in words; the record has one.
+std::string verdict_in_words(const TuningRecord& record);
+
 // The table alone: a line of headings, and one for each distinct code.
 std::string table_of_codes(const TuningRecord& record, const ReportStyle& style);
 

@@ -13,6 +13,14 @@ void RunLog::on_compiled(std::size_t done, std::size_t of) {
   progress_.update(fmt::format("compiled {} of {}", done, of));
 }
 
+void RunLog::on_entered(int id) {
+  if (store_) store_->set_outcome(run_, record_.trials.at(static_cast<std::size_t>(id)));
+}
+
+void RunLog::start_over() {
+  if (store_) store_->start_over(run_);
+}
+
 void RunLog::on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) {
   if (!store_) return;
   std::vector<RoundSample> samples;

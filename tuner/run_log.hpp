@@ -14,6 +14,10 @@ class RunLog final : public RaceObserver {
   RunLog(const TuningRecord& record, Store* store, Progress& progress);
 
   void on_compiled(std::size_t done, std::size_t of);
+  // Its code is about to be launched: from here on samples of that id may come.
+  void on_entered(int id);
+  // All codes are compiled again by another way: what was told so far counts for nothing.
+  void start_over();
   void on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) override;
   void on_outcome(int id, const Outcome& outcome) override;
   void on_progress(RacePhase phase, int done, int left_in_race) override;

@@ -16,6 +16,7 @@
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
 #include "measure.hpp"
+#include "past_runs.hpp"
 #include "policy.hpp"
 #include "regtune/error.hpp"
 #include "run_log.hpp"
@@ -142,12 +143,6 @@ void tell_about_gpu(const Target& target, const Device& device, Progress& progre
     progress.note("regtune: the GPU is not idle, which makes times uncertain: " + user);
 }
 
-CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, const std::string& architecture) {
-  CompiledCode code = pool.prepare({0, device_code_request(plan, architecture, pool.identity()), {}, true});
-  if (!code.compiled) throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + code.failure);
-  return code;
-}
-
 }  // namespace
 
 TuneResult tune(const TuneRequest& request, Progress& progress) {
@@ -198,10 +193,12 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
   sweep.begin(record.kernel, unqualified_name(signature), target.limits, builds_of(record.trials));
   if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
+  const PastRuns past = store ? PastRuns(*store, record, request.retry_quarantined) : PastRuns();
+  if (!past.told().empty()) progress.note("regtune: " + past.told());
   RunLog log(record, store ? &*store : nullptr, progress);  // from here on a run is in the cache
 
   while (true) {
-    CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, log);
+    CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, past, log);
     const std::optional<Entrant> reference = entrants.reference();
     if (!reference) throw nothing_launchable(record);
     if (!target.gpu) {
@@ -209,7 +206,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
       record.route = sweep.route();
       return {std::move(record), ""};
     }
-    const RaceResult result = race(device, *reference, entrants, record.settings, log);
+    const RaceResult result = race(device, *reference, entrants, record.settings, log, past.interrupted());
     record.settings = result.settings;
     entrants.finish(result.outcomes);
     record.verdict = decide(record.trials, reference_id(record), record.settings);
@@ -219,6 +216,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
     record.trials = planned_trials(search_space(space), plan);
     sweep.fall_back(*difference);
+    log.start_over();
   }
   log.finish();
   return {std::move(record), cache.string()};

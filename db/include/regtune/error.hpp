@@ -24,6 +24,7 @@ enum class ErrorKind : int {
   gpu_failed = 15,            // the GPU or its driver refused work that no candidate is to blame for
   nothing_launchable = 16,    // no variant at all can be launched with this block
   check_failed = 17,          // `regtune check`: the code breaks a limit or is worse than the baseline
+  claim_not_held = 18,        // `regtune verify`: measured again, the stored answer does not hold
   internal = 70,              // a bug of regtune
 };
 
