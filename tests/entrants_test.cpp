@@ -7,22 +7,15 @@
 
 #include "cubin.hpp"
 #include "kept_codes.hpp"
+#include "nvrtc_compile.hpp"
 #include "policy.hpp"
 #include "progress.hpp"
 
 namespace regtune {
 namespace {
 
-class EntrantsTest : public testing::Test {
+class EntrantsTest : public NvrtcTest {
  protected:
-  void SetUp() override {
-    try {
-      CompilePool(1, 60).identity();
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-
   // The trials that has_more adds when the codes of that block are still racing.
   std::vector<std::string> more(const std::string& text, const std::vector<Variant>& variants, Dim3 racing) {
     CompilePool pool(2, 120);
@@ -86,6 +79,7 @@ TEST_F(EntrantsTest, NeighboursAreOfTheChoiceThatRacesAndOfItsBlockAlone) {
 }
 
 TEST_F(EntrantsTest, BesideADeclaredBlockSizeNothingJoins) {
+  if (older_than_12_9()) GTEST_SKIP() << "NVRTC " << nvrtc()->version() << " knows no __block_size__";
   const std::string text = "__global__ void __block_size__((64, 1, 1)) k(float* p) { p[threadIdx.x] = 1; }\n";
   EXPECT_TRUE(more(text, {{0, AuthorsOwn{}, {64, 1, 1}}, {1, RegisterCap{24}, {64, 1, 1}}}, {64, 1, 1}).empty());
 }

@@ -35,8 +35,8 @@ const std::vector<Names>& layers() {
       // other people's interfaces and formats
       {"cubin", "description", "driver", "fork_server", "nvml", "nvrtc", "record_json"},
       // the stages, in the order in which they build on each other
-      {"code_equality", "macros", "nvjitlink", "signature", "static_facts"},
-      {"source"},
+      {"code_equality", "macros", "nvjitlink", "race_field", "signature", "static_facts"},
+      {"confirmation", "source"},
       {"link_options"},
       {"compile", "kernel_choice", "search_space", "workload"},
       {"device_worker", "source_choices", "sweep"},

@@ -1,0 +1,139 @@
+#include "race_field.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "regtune/error.hpp"
+#include "statistics.hpp"
+
+namespace regtune {
+
+bool is_of(const Runner& runner, WinnerKind kind) {
+  if (kind == WinnerKind::any) return true;
+  return kind == WinnerKind::own_name ? runner.entrant.own_name : runner.entrant.in_source;
+}
+
+RaceField::RaceField(Bench& bench, const Entrant& reference_entrant, MeasureSettings settings, RaceObserver& observer)
+    : bench_(bench), settings_(settings), observer_(observer), random_(settings.seed) {
+  enter(reference_entrant);
+  const ReferenceRun run = bench_.set_reference(reference_entrant.candidate);
+  settings_.launches_per_sample = run.launches_per_sample;
+  settings_.restored = run.restored;
+  reference().first_ms = run.ms;
+}
+
+int RaceField::running() const {
+  return static_cast<int>(std::count_if(runners_.begin(), runners_.end(), [](const Runner& r) { return r.running; }));
+}
+
+std::vector<Runner*> RaceField::running_others() {
+  std::vector<Runner*> others;
+  for (Runner& runner : runners_)
+    if (runner.running && !is_reference(runner)) others.push_back(&runner);
+  return others;
+}
+
+Runner& RaceField::enter(Entrant entrant) {
+  Runner& runner = runners_.emplace_back();
+  runner.entrant = std::move(entrant);
+  return runner;
+}
+
+void RaceField::leave(Runner& runner, Outcome outcome) {
+  runner.running = false;
+  const int id = runner.entrant.candidate.id;
+  observer_.on_outcome(id, outcome);
+  outcomes_.insert_or_assign(id, std::move(outcome));
+}
+
+void RaceField::take_back(Runner& runner) {
+  runner.running = true;
+  outcomes_.erase(runner.entrant.candidate.id);
+}
+
+std::optional<double> RaceField::time_of(Runner& runner, const Shot& shot, int launches) {
+  Outcome outcome = Faulted{"the GPU's timer gave no time for it; it may not have run at all"};
+  if (const double* ms = std::get_if<double>(&shot)) {
+    // A code that did not run has the best time of all.
+    if (std::isfinite(*ms) && *ms > 0) {
+      spent_ms_ += *ms * launches;
+      return *ms;
+    }
+  } else {
+    std::visit(
+        [&](const auto& failed) {
+          if constexpr (!std::is_same_v<std::decay_t<decltype(failed)>, double>) outcome = failed;
+        },
+        shot);
+  }
+  if (const auto* hang = std::get_if<TimedOut>(&outcome)) spent_ms_ += hang->limit_ms;
+  if (is_reference(runner))
+    throw Error(ErrorKind::gpu_failed,
+                "the author's own code ran before and failed now; is another program using the GPU's memory? "
+                "Run it under compute-sanitizer to see whether it reads or writes out of bounds");
+  runner.failed = true;
+  leader_failed_ = leader_failed_ || runner.led;
+  leave(runner, std::move(outcome));
+  return {};
+}
+
+std::optional<double> RaceField::check(Runner& runner) {
+  return time_of(runner, bench_.check(runner.entrant.candidate), 1);
+}
+
+std::optional<double> RaceField::sample(Runner& runner) {
+  return time_of(runner, bench_.sample(runner.entrant.candidate), settings_.launches_per_sample);
+}
+
+void RaceField::take_round(RacePhase phase, std::vector<Runner*> taking_part) {
+  const int round = ++rounds_[phase];
+  tell_progress(phase, round);
+  std::shuffle(taking_part.begin(), taking_part.end(), random_);
+  std::vector<std::pair<int, double>> times;
+  for (Runner* runner : taking_part) {
+    const std::optional<double> ms = sample(*runner);
+    if (!ms) continue;
+    times.emplace_back(runner->entrant.candidate.id, *ms);
+    (phase == RacePhase::race ? runner->race : runner->confirmation).push_back({round, *ms});
+  }
+  observer_.on_round(phase, round, times);
+}
+
+double RaceField::budget_left_ms(double share) const {
+  return share * settings_.budget_s * 1000 - spent_ms_;
+}
+
+void RaceField::tell_progress(RacePhase phase, int done) const {
+  observer_.on_progress(phase, done, running());
+}
+
+Measurement RaceField::measurement(const Runner& runner) const {
+  Measurement m{runner.race, runner.confirmation, {}, {}};
+  const bool confirmed = !runner.confirmation.empty();
+  const std::vector<Sample>& samples = confirmed ? runner.confirmation : runner.race;
+  const std::vector<Sample>& base = confirmed ? runners_.front().confirmation : runners_.front().race;
+  std::vector<double> times;
+  for (const Sample& sample : samples) times.push_back(sample.ms);
+  if (times.empty()) return m;
+  m.time_ms = median_interval(times, settings_.confidence);
+  // Several finalists, one of which is named, and several looks: each interval carries its share of the error
+  // (Bonferroni).
+  const auto finalists = std::count_if(runners_.begin(), runners_.end(), [](const Runner& r) { return r.finalist; });
+  const auto chances = std::max<std::ptrdiff_t>(1, finalists - 1) * static_cast<std::ptrdiff_t>(kLooks.size());
+  const double error = (1 - settings_.confidence) / static_cast<double>(chances);
+  const std::vector<double> ratios = paired_ratios(base, samples);
+  if (!ratios.empty()) m.speedup = median_interval(ratios, 1 - error);
+  return m;
+}
+
+RaceResult RaceField::result() {
+  for (const Runner& runner : runners_)
+    if (runner.running) {
+      Outcome outcome = measurement(runner);
+      observer_.on_outcome(runner.entrant.candidate.id, outcome);
+      outcomes_.insert_or_assign(runner.entrant.candidate.id, std::move(outcome));
+    }
+  return {std::move(outcomes_), settings_};
+}
+
+}  // namespace regtune
