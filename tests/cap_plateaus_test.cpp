@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 #include <set>
+#include <sstream>
 
 namespace regtune {
 namespace {
@@ -106,6 +110,90 @@ TEST(CapPlateaus, TakesAnySetOfCaps) {
   EXPECT_TRUE(one.take_to_compile().empty());
   CapPlateaus few = with_steps_known({57, 63, 71}, [](int) { return "a"; });  // no step between
   EXPECT_EQ(few.take_to_compile(), std::vector<int>{63});
+}
+
+nlohmann::json read_json(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return nlohmann::json::parse(in);
+}
+
+std::vector<std::filesystem::path> json_files(const char* folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(REGTUNE_SOURCE_FOLDER) / folder))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  return files;
+}
+
+// What the rule saves where every cap was compiled, and where it is wrong.
+struct Account {
+  std::size_t compiled = 0;
+  std::size_t settled = 0;
+  std::vector<int> wrong;
+};
+
+Account account_of(const std::map<int, std::string>& code_of) {
+  std::vector<int> caps;
+  for (const auto& [cap, code] : code_of) caps.push_back(cap);
+  CapPlateaus plateaus = with_steps_known(caps, [&](int cap) { return code_of.at(cap); });
+  Account account;
+  account.compiled = plateaus.steps().size() + plateaus.take_to_compile().size();
+  for (const auto& [cap, step] : plateaus.take_settled()) {
+    ++account.settled;
+    if (code_of.at(cap) != code_of.at(step)) account.wrong.push_back(cap);
+  }
+  EXPECT_EQ(account.compiled + account.settled, caps.size());
+  return account;
+}
+
+TEST(CapPlateaus, TakesNoCapWronglyOnSevenArchitectures) {
+  std::size_t compiled = 0;
+  std::size_t settled = 0;
+  for (const auto& file : json_files("tests/data/caps")) {
+    const nlohmann::json recorded = read_json(file);
+    for (const auto& [architecture, ids] : recorded.at("codes").items()) {
+      std::map<int, std::string> code_of;
+      for (std::size_t i = 0; i < ids.size(); ++i)
+        code_of[24 + static_cast<int>(i)] = std::to_string(ids[i].get<int>());
+      const Account account = account_of(code_of);
+      EXPECT_TRUE(account.wrong.empty()) << file << ' ' << architecture << ": "
+                                         << testing::PrintToString(account.wrong);
+      compiled += account.compiled;
+      settled += account.settled;
+    }
+  }
+  EXPECT_EQ(compiled + settled, 8u * 7u * 232u);
+  EXPECT_GT(settled, compiled) << "what it is for";
+}
+
+// Labels such as "cap64", "x2cap64": the same source under other options is a landscape of its own.
+std::map<std::string, std::map<int, std::string>> cap_codes(const nlohmann::json& landscape) {
+  std::map<std::string, std::map<int, std::string>> by_prefix;
+  int id = 0;
+  for (const auto& code : landscape.at("codes")) {
+    ++id;
+    std::istringstream labels(code.at("labels").get<std::string>());
+    for (std::string label; labels >> label;) {
+      const std::size_t at = label.find("cap");
+      if (at == std::string::npos || label.find_first_not_of("0123456789", at + 3) != std::string::npos) continue;
+      by_prefix[label.substr(0, at)][std::stoi(label.substr(at + 3))] = std::to_string(id);
+    }
+  }
+  return by_prefix;
+}
+
+TEST(CapPlateaus, TakesNoCapWronglyInLandscapesOfPublicKernels) {
+  std::size_t landscapes = 0;
+  std::size_t settled = 0;
+  for (const auto& file : json_files("tests/data/landscapes"))
+    for (const auto& [prefix, code_of] : cap_codes(read_json(file))) {
+      if (code_of.size() < 200) continue;  // recorded in part
+      ++landscapes;
+      const Account account = account_of(code_of);
+      EXPECT_TRUE(account.wrong.empty()) << file << ' ' << prefix << ": " << testing::PrintToString(account.wrong);
+      settled += account.settled;
+    }
+  EXPECT_GE(landscapes, 12u);
+  EXPECT_GT(settled, 1000u);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ const std::vector<Names>& layers() {
       {"record_rows", "trial_rows"},
       {"store"},
       // tuner: what stands on nothing of the tuner
-      {"bench", "dynamic_library", "element_type", "elf", "expression", "npy", "policy", "progress", "ptxas_report",
-       "source_scan", "statistics", "toolkit", "worker"},
+      {"bench", "cap_plateaus", "dynamic_library", "element_type", "elf", "expression", "npy", "policy", "progress",
+       "ptxas_report", "source_scan", "statistics", "toolkit", "worker"},
       // other people's interfaces and formats
       {"cubin", "description", "driver", "fork_server", "nvml", "nvrtc", "record_json"},
       // the stages, in the order in which they build on each other
