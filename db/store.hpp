@@ -75,6 +75,10 @@ class Store {
   void keep_source(const CompileKey& key, const KeptSource& source);
   std::optional<KeptSource> kept_source(const CompileKey& key);
 
+  // What a copy on a GPU of this model reads and writes under this driver.
+  std::optional<double> copy_bandwidth(const GpuState& gpu);
+  void keep_copy_bandwidth(const GpuState& gpu, double gb_per_s);
+
   // What add_round stored, whatever became of the variant.
   std::vector<Sample> samples(std::int64_t run, int variant_id, Phase phase);
 

@@ -266,6 +266,7 @@ std::vector<Trial> read_trials(Database& database, std::int64_t run) {
     if (Measurement* measurement = measurement_in(trial.outcome)) {
       measurement->race = read_samples(database, run, trial.variant.id, Phase::race);
       measurement->confirmation = read_samples(database, run, trial.variant.id, Phase::confirmation);
+      measurement->other_way = read_samples(database, run, trial.variant.id, Phase::other_way);
     }
     trials.push_back(std::move(trial));
   }
@@ -284,9 +285,12 @@ void write_samples(Database& database, std::int64_t run, const Trial& trial) {
   const Measurement* measurement = columns_of(trial.outcome).measurement;
   if (!measurement) return;
   Statement insert(database, "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?)");
-  for (const Phase phase : {Phase::race, Phase::confirmation}) {
+  const std::pair<Phase, const std::vector<Sample>&> phases[] = {{Phase::race, measurement->race},
+                                                                 {Phase::confirmation, measurement->confirmation},
+                                                                 {Phase::other_way, measurement->other_way}};
+  for (const auto& [phase, samples] : phases) {
     int ordinal = 0;
-    for (const Sample& sample : phase == Phase::race ? measurement->race : measurement->confirmation) {
+    for (const Sample& sample : samples) {
       insert.run(run, trial.variant.id, static_cast<int>(phase), ordinal++, sample.round, sample.ms);
     }
   }

@@ -65,6 +65,8 @@ TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   EXPECT_TRUE(request.flags.sizes.empty() && request.flags.arguments.empty() && request.flags.options.empty());
   EXPECT_TRUE(request.flags.tune.empty());
   EXPECT_FALSE(request.levers);
+  EXPECT_FALSE(request.measure.cold);
+  EXPECT_TRUE(request.flags.metrics.empty());
   EXPECT_FALSE(request.flags.kernel || request.flags.block || request.flags.grid || request.flags.seed);
 }
 
@@ -104,6 +106,10 @@ TEST(Cli, EveryFlagReachesItsPlace) {
                                               "3",
                                               "--compile-limit",
                                               "0.5",
+                                              "--cold",
+                                              "--metric",
+                                              "bytes=8*n",
+                                              "--metric=flops=2*n",
                                               "--margin",
                                               "2",
                                               "--budget",
@@ -131,7 +137,9 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_EQ(flags.include_folders, (Arguments{"inc", "other"}));
   EXPECT_EQ(flags.defines, (Arguments{"X=1", "Y"}));
   EXPECT_EQ(flags.tune, (Arguments{"UNROLL=1,2", "T=float,float4"}));
+  EXPECT_EQ(flags.metrics, (Arguments{"bytes=8*n", "flops=2*n"}));
   EXPECT_TRUE(tune.request.levers);
+  EXPECT_TRUE(tune.request.measure.cold);
   EXPECT_EQ(tune.request.architecture, "sm_100a");
   EXPECT_EQ(tune.request.jobs, 3);
   EXPECT_DOUBLE_EQ(tune.request.compile_limit_s, 0.5);

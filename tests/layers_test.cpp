@@ -30,16 +30,18 @@ const std::vector<Names>& layers() {
       {"record_rows", "trial_rows"},
       {"store"},
       // tuner: what stands on nothing of the tuner
-      {"bench", "cap_plateaus", "dynamic_library", "element_type", "elf", "expression", "npy", "policy", "progress",
-       "ptxas_report", "source_scan", "statistics", "toolkit", "worker"},
+      {"bench", "cap_plateaus", "dynamic_library", "element_type", "elf", "expression", "json_fields", "npy", "policy",
+       "progress", "ptxas_report", "source_scan", "statistics", "timing_text", "toolkit", "worker"},
       // other people's interfaces and formats
-      {"cubin", "description", "driver", "fork_server", "nvml", "nvrtc", "record_json"},
+      {"cubin", "description", "driver", "fork_server", "measure_json", "ncu", "nvml", "nvrtc", "throttle_watch"},
       // the stages, in the order in which they build on each other
-      {"code_equality", "macros", "nvjitlink", "race_field", "signature", "static_facts"},
+      {"code_equality", "macros", "nvjitlink", "race_field", "record_json", "signature", "static_facts"},
       {"confirmation", "source"},
       {"link_options"},
       {"compile", "kernel_choice", "search_space", "workload"},
-      {"device_worker", "source_choices", "sweep"},
+      {"device_buffers", "source_choices", "sweep"},
+      {"device_sampling"},
+      {"device_worker"},
       {"collapse", "decide", "device", "kept_codes", "measure"},
       {"run_log", "study_scope"},
       {"entrants"},

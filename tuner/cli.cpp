@@ -117,7 +117,10 @@ po::options_description measure_options() {
       ("margin", po::value<double>()->default_value(0.5)->value_name("%"), "differences below this are none")  //
       ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")               //
       ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")           //
-      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")                  //
+      ("metric", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
+       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                          //
+      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")               //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")  //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -181,7 +184,8 @@ DescriptionFlags description_flags(const po::variables_map& values, const Argume
           list_value(values, "include"),
           list_value(values, "define"),
           optional_value<std::uint64_t>(values, "seed"),
-          list_value(values, "tune")};
+          list_value(values, "tune"),
+          list_value(values, "metric")};
 }
 
 int jobs_value(const po::variables_map& values) {
@@ -206,6 +210,7 @@ TuneCommand tune_command(const po::variables_map& values, const Arguments& compi
   request.measure.margin = in_range(values, "margin", 0, 50) / 100;
   request.measure.budget_s = in_range(values, "budget", 0, 1e6);
   request.measure.timeout_ms = in_range(values, "timeout", 0.01, 1e5) * 1000;
+  request.measure.cold = values["cold"].as<bool>();
   command.style.all_rows = values["all"].as<bool>();
   command.record_file = optional_value<std::string>(values, "record");
   return command;

@@ -6,6 +6,8 @@
 namespace regtune {
 namespace {
 
+constexpr int kOtherWayRounds = kLooks.front();
+
 std::vector<Runner*> finalists_of(RaceField& field) {
   std::vector<Runner*> finalists;
   for (Runner& runner : field.runners())
@@ -65,12 +67,23 @@ void choose_finalists(RaceField& field) {
 void confirm(RaceField& field) {
   int rounds = 0;
   for (const int look : kLooks) {
-    for (; rounds < look; ++rounds) {
+    while (rounds < look) {
       if (field.budget_left_ms(1) <= 0) return;
-      field.take_round(RacePhase::confirmation, finalists_of(field));
+      const bool counts = field.take_round(RacePhase::confirmation, finalists_of(field));
       if (field.leader_failed()) return;
+      rounds += counts ? 1 : 0;
     }
     if (precise_enough(field)) return;
+  }
+}
+
+void time_other_way(RaceField& field) {
+  if (!field.can_take_other_way() || finalists_of(field).size() < 2) return;
+  for (int rounds = 0; rounds < kOtherWayRounds;) {
+    if (field.budget_left_ms(1) <= 0) return;
+    const bool counts = field.take_round(RacePhase::other_way, finalists_of(field));
+    if (field.leader_failed()) return;
+    rounds += counts ? 1 : 0;
   }
 }
 

@@ -12,4 +12,8 @@ void choose_finalists(RaceField& field);
 // the budget is spent, or a code that led has failed (RaceField::leader_failed).
 void confirm(RaceField& field);
 
+// A few rounds of the finalists with the L2 cache in the other state (cold after a warm run, and the reverse), so that
+// a winner that depends on it is known as such. Nothing where the GPU has no memory for a flush, or no time is left.
+void time_other_way(RaceField& field);
+
 }  // namespace regtune

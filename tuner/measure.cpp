@@ -54,6 +54,7 @@ class Race {
       if (field_.leader_failed()) continue;
       choose_finalists(field_);
       confirm(field_);
+      if (!field_.leader_failed()) time_other_way(field_);
     } while (field_.leader_failed());
     return field_.result();
   }
@@ -86,7 +87,7 @@ class Race {
       std::optional<double> ms = field_.check(runner);
       if (!ms) continue;
       const bool far_too_slow = *ms > kShortMs && *ms > kFarTooSlow * best_first_ms_;
-      if (!far_too_slow && *ms > kHopeless * best_first_ms_) ms = field_.sample(runner);
+      if (!far_too_slow && (field_.settings().cold || *ms > kHopeless * best_first_ms_)) ms = field_.sample(runner);
       if (!ms) continue;
       runner.first_ms = *ms;
       best_first_ms_ = std::min(best_first_ms_, *ms);
@@ -106,6 +107,7 @@ class Race {
       runner.finalist = false;
       runner.led = false;
       runner.confirmation.clear();
+      runner.other_way.clear();
       std::erase_if(runner.race, [](const Sample& sample) { return sample.round == 0; });
       if (field_.is_reference(runner) || (!runner.failed && runner.first_ms > 0)) field_.take_back(runner);
     }
@@ -151,11 +153,13 @@ class Race {
   }
 
   void run_rounds() {
-    for (std::size_t rounds = 1; rounds <= kMostRounds && field_.budget_left_ms(kRaceShare) > 0; ++rounds) {
+    for (std::size_t rounds = 0; rounds < kMostRounds && field_.budget_left_ms(kRaceShare) > 0;) {
       std::vector<Runner*> taking_part = field_.running_others();
       taking_part.push_back(&field_.reference());
-      field_.take_round(RacePhase::race, taking_part);
+      const bool counts = field_.take_round(RacePhase::race, taking_part);
       if (field_.leader_failed()) return;
+      if (!counts) continue;
+      ++rounds;
       for (Runner& runner : field_.runners())
         if (runner.running)
           runner.ratio =

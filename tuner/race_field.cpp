@@ -17,9 +17,15 @@ RaceField::RaceField(Bench& bench, const Entrant& reference_entrant, MeasureSett
     : bench_(bench), settings_(settings), observer_(observer), random_(settings.seed) {
   enter(reference_entrant);
   const ReferenceRun run = bench_.set_reference(reference_entrant.candidate);
-  settings_.launches_per_sample = run.launches_per_sample;
+  launches_per_warm_sample_ = run.launches_per_sample;
+  can_flush_ = run.can_flush;
   settings_.restored = run.restored;
-  reference().first_ms = run.ms;
+  settings_.launches_per_sample = settings_.cold ? 1 : run.launches_per_sample;
+  settings_.sample_mode = settings_.cold ? SampleMode::one_launch : run.sample_mode;
+  settings_.launch_overhead_ms = run.launch_overhead_ms;
+  settings_.timer_resolution_ms = run.timer_resolution_ms;
+  // A cold time is compared with cold ones only.
+  reference().first_ms = settings_.cold ? sample(reference()).value_or(run.ms) : run.ms;
 }
 
 int RaceField::running() const {
@@ -82,21 +88,35 @@ std::optional<double> RaceField::check(Runner& runner) {
 }
 
 std::optional<double> RaceField::sample(Runner& runner) {
-  return time_of(runner, bench_.sample(runner.entrant.candidate), settings_.launches_per_sample);
+  return sample(runner, settings_.cold);
 }
 
-void RaceField::take_round(RacePhase phase, std::vector<Runner*> taking_part) {
+std::optional<double> RaceField::sample(Runner& runner, bool cold) {
+  const Candidate& candidate = runner.entrant.candidate;
+  if (cold) return time_of(runner, bench_.sample_cold(candidate), 1);
+  return time_of(runner, bench_.sample(candidate), launches_per_warm_sample_);
+}
+
+bool RaceField::take_round(RacePhase phase, std::vector<Runner*> taking_part) {
   const int round = ++rounds_[phase];
   tell_progress(phase, round);
   std::shuffle(taking_part.begin(), taking_part.end(), random_);
+  const bool cold = settings_.cold != (phase == RacePhase::other_way);
+  bench_.take_clock_readings();  // those of what went before
+  std::vector<std::pair<Runner*, double>> taken;
+  for (Runner* runner : taking_part)
+    if (const std::optional<double> ms = sample(*runner, cold)) taken.emplace_back(runner, *ms);
+  if (!watch_.keeps_round(bench_.take_clock_readings())) return false;
   std::vector<std::pair<int, double>> times;
-  for (Runner* runner : taking_part) {
-    const std::optional<double> ms = sample(*runner);
-    if (!ms) continue;
-    times.emplace_back(runner->entrant.candidate.id, *ms);
-    (phase == RacePhase::race ? runner->race : runner->confirmation).push_back({round, *ms});
+  for (const auto& [runner, ms] : taken) {
+    std::vector<Sample>& samples = phase == RacePhase::race           ? runner->race
+                                   : phase == RacePhase::confirmation ? runner->confirmation
+                                                                      : runner->other_way;
+    samples.push_back({round, ms});
+    times.emplace_back(runner->entrant.candidate.id, ms);
   }
   observer_.on_round(phase, round, times);
+  return true;
 }
 
 double RaceField::budget_left_ms(double share) const {
@@ -108,7 +128,7 @@ void RaceField::tell_progress(RacePhase phase, int done) const {
 }
 
 Measurement RaceField::measurement(const Runner& runner) const {
-  Measurement m{runner.race, runner.confirmation, {}, {}};
+  Measurement m{runner.race, runner.confirmation, {}, {}, runner.other_way};
   const bool confirmed = !runner.confirmation.empty();
   const std::vector<Sample>& samples = confirmed ? runner.confirmation : runner.race;
   const std::vector<Sample>& base = confirmed ? runners_.front().confirmation : runners_.front().race;
@@ -133,7 +153,7 @@ RaceResult RaceField::result() {
       observer_.on_outcome(runner.entrant.candidate.id, outcome);
       outcomes_.insert_or_assign(runner.entrant.candidate.id, std::move(outcome));
     }
-  return {std::move(outcomes_), settings_};
+  return {std::move(outcomes_), settings_, watch_.summary()};
 }
 
 }  // namespace regtune

@@ -13,6 +13,7 @@
 
 #include "bench.hpp"
 #include "record.hpp"
+#include "throttle_watch.hpp"
 
 namespace regtune {
 
@@ -22,7 +23,8 @@ struct Entrant {
   bool own_name = true;    // at least one gives it under the kernel's own name
 };
 
-enum class RacePhase { check, race, confirmation };
+// other_way: the finalists, with the L2 cache in the other state than in the rounds before.
+enum class RacePhase { check, race, confirmation, other_way };
 
 // Told as things happen; the cache and the progress line listen. An outcome that is told again replaces the former:
 // who left because of a code that failed later comes back.
@@ -37,12 +39,14 @@ class RaceObserver {
 struct RaceResult {
   std::map<int, Outcome> outcomes;  // one for each entrant
   MeasureSettings settings;         // with what the reference run found out
+  std::optional<ClockWatch> clocks;
 };
 
 struct Runner {
   Entrant entrant;
   std::vector<Sample> race;
   std::vector<Sample> confirmation;
+  std::vector<Sample> other_way;
   bool running = true;  // may still be the fastest
   bool finalist = false;
   bool failed = false;  // refused, faulted, hung or wrong
@@ -64,7 +68,8 @@ bool is_of(const Runner& runner, WinnerKind kind);
 
 class RaceField {
  public:
-  // Runs the reference, which becomes the first runner. Throws Error(gpu_failed) when it cannot be timed.
+  // Runs the reference, which becomes the first runner. Throws Error(gpu_failed) when it cannot be timed,
+  // Error(buffer_too_large) when it is to be timed cold and the GPU has no memory for a flush.
   RaceField(Bench& bench, const Entrant& reference, MeasureSettings settings, RaceObserver& observer);
 
   const MeasureSettings& settings() const { return settings_; }
@@ -81,9 +86,11 @@ class RaceField {
 
   // The milliseconds, or nothing after the runner has left with its outcome.
   std::optional<double> check(Runner& runner);
-  std::optional<double> sample(Runner& runner);
-  // One sample of each of `taking_part`, in an order drawn anew: no code is always the one after a slow one.
-  void take_round(RacePhase phase, std::vector<Runner*> taking_part);
+  std::optional<double> sample(Runner& runner);  // warm or cold, as the settings say
+  // One sample of each of `taking_part`, in an order drawn anew: no code is always the one after a slow one. False:
+  // the clocks were held down meanwhile, and the samples are dropped; whoever failed has failed all the same.
+  bool take_round(RacePhase phase, std::vector<Runner*> taking_part);
+  bool can_take_other_way() const { return settings_.cold || can_flush_; }
   // Of the share of the budget that may be gone by the end of a phase.
   double budget_left_ms(double share) const;
   void tell_progress(RacePhase phase, int done) const;
@@ -99,9 +106,13 @@ class RaceField {
 
  private:
   std::optional<double> time_of(Runner& runner, const Shot& shot, int launches);
+  std::optional<double> sample(Runner& runner, bool cold);
 
   Bench& bench_;
   MeasureSettings settings_;
+  int launches_per_warm_sample_ = 1;
+  bool can_flush_ = false;
+  ThrottleWatch watch_;
   RaceObserver& observer_;
   std::mt19937_64 random_;
   std::deque<Runner> runners_;  // which keeps its places while it grows

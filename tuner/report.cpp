@@ -8,6 +8,7 @@
 
 #include "decide.hpp"
 #include "policy.hpp"
+#include "timing_text.hpp"
 
 namespace regtune {
 namespace {
@@ -120,9 +121,10 @@ void append_row(std::string& text, const TuningRecord& record, const Row& row) {
                  facts.stack_frame_bytes, occupancy, limiter);
   if (record.gpu) {
     const Measurement* measured = measurement_of(*row.timed);
-    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}   ",
+    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}   ",
                    measured ? spell_time(measured->time_ms) : spell_outcome(*row.timed),
-                   measured && measured->speedup.median > 0 ? spell_speedup(measured->speedup.median) : "");
+                   measured && measured->speedup.median > 0 ? spell_speedup(measured->speedup.median) : "",
+                   rate_cells(record.work, measured ? measured->time_ms.median : 0));
   }
   text += " " + budget_cell(record, row) + "\n";
 }
@@ -131,8 +133,9 @@ void append_table(std::string& text, const TuningRecord& record, const ReportSty
   fmt::format_to(std::back_inserter(text), "\n{:>10} {:>12} {:>6} {:>10}  {:<13}", "registers", "spill st/ld", "stack",
                  "occupancy", "limited by");
   if (record.gpu)
-    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}   ", "time (ms)",
-                   record.verdict && record.verdict->reference_id == 0 ? "vs author's" : "vs reference");
+    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}   ", "time (ms)",
+                   record.verdict && record.verdict->reference_id == 0 ? "vs author's" : "vs reference",
+                   rate_heads(record.work));
   text += " budget\n";
   const std::vector<Row> rows = rows_of(record);
   std::size_t hidden = 0;
@@ -205,6 +208,23 @@ std::string renamed_text(const TuningRecord& record) {
                      spell_speedup(v.speedup_renamed.median), spell_choice(record, *v.best_renamed_id));
 }
 
+// What the verdict is with the L2 cache in the other state than it was in.
+std::string other_way_text(const TuningRecord& record) {
+  const Verdict& v = *record.verdict;
+  const bool gains = v.kind == Verdict::Kind::improved && v.best_id != v.reference_id;
+  const char* how = record.settings.cold ? "with a warm L2 cache" : "with L2 flushed before each launch";
+  if (v.best_other_way_id == v.reference_id)
+    return fmt::format("{}: {:.3f}x: slower than the author's code\n", how, v.speedup_other_way.median);
+  if (v.best_other_way_id)
+    return fmt::format("{} another is best: {:.3f}x ({:.3f} to {:.3f}):  {}{}\n", how,
+                       v.speedup_of_best_other_way.median, v.speedup_of_best_other_way.low,
+                       v.speedup_of_best_other_way.high, spell_choice(record, *v.best_other_way_id),
+                       gains ? fmt::format("; the one above: {:.3f}x", v.speedup_other_way.median) : "");
+  if (!gains || v.speedup_other_way.median <= 0) return "";
+  return fmt::format("{}: {:.3f}x ({:.3f} to {:.3f})\n", how, v.speedup_other_way.median, v.speedup_other_way.low,
+                     v.speedup_other_way.high);
+}
+
 std::string verdict_text(const TuningRecord& record) {
   const Verdict& v = *record.verdict;
   const std::string reference = v.reference_id == 0 ? "the author's code" : spell_choice(record, v.reference_id);
@@ -213,6 +233,8 @@ std::string verdict_text(const TuningRecord& record) {
       return fmt::format("no significant gain over {}: {}. Leave it as it is.\n", reference, v.reason);
     case Verdict::Kind::inconclusive:
       return fmt::format("inconclusive: {}. Until then, leave it as it is.\n", v.reason);
+    case Verdict::Kind::not_resolvable:
+      return fmt::format("not resolvable at this size: {}. Until then, leave it as it is.\n", v.reason);
     case Verdict::Kind::improved:
       break;
   }
@@ -274,7 +296,8 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   text += "\n";
   append_failures(text, record);
   append_diagnosis(text, record);
-  if (record.verdict) text += verdict_text(record) + renamed_text(record);
+  if (record.verdict)
+    text += timing_text(record) + verdict_text(record) + renamed_text(record) + other_way_text(record);
   if (!record.gpu)
     text += fmt::format("nothing was timed and nothing stored: there is no GPU here that runs {} code\n",
                         record.architecture);
@@ -291,7 +314,7 @@ std::string answer_text(const TuningRecord& record) {
   if (record.gpu)
     text += fmt::format("{}, {} | driver {} | {} | measured {}\n", record.gpu->id.name, record.architecture,
                         record.gpu->driver_version, record.compiler, record.started);
-  if (record.verdict) text += verdict_text(record) + renamed_text(record);
+  if (record.verdict) text += verdict_text(record) + renamed_text(record) + other_way_text(record);
   return text;
 }
 

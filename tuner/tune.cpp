@@ -72,6 +72,7 @@ TuningRecord head_of_record(const Target& target, const CompilerIdentity& compil
   record.signature = signature.display;
   record.sizes = plan.sizes;
   record.arguments = describe_arguments(plan, signature);
+  record.work = plan.work;
   record.author_shape = plan.shapes.front();
   record.settings = settings;
   record.settings.seed = plan.seed;
@@ -142,6 +143,14 @@ void tell_about_gpu(const Target& target, const Device& device, Progress& progre
     progress.note("regtune: the GPU is not idle, which makes times uncertain: " + user);
 }
 
+// What this GPU's memory gives a copy: measured once for each model and driver.
+double peak_copy_gb_per_s(const GpuState& gpu, Store& store, Device& device) {
+  if (const std::optional<double> known = store.copy_bandwidth(gpu)) return *known;
+  const double measured = device.copy_bandwidth();
+  if (measured > 0) store.keep_copy_bandwidth(gpu, measured);
+  return measured;
+}
+
 CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, const std::string& architecture) {
   CompiledCode code = pool.prepare({0, device_code_request(plan, architecture, pool.identity()), {}, true});
   if (!code.compiled) throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + code.failure);
@@ -198,6 +207,8 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
   sweep.begin(record.kernel, unqualified_name(signature), target.limits, builds_of(record.trials));
   if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
+  if (target.gpu && plan.work.bytes > 0)
+    record.work.peak_copy_gb_per_s = peak_copy_gb_per_s(*target.gpu, *store, device);
   RunLog log(record, store ? &*store : nullptr, progress);  // from here on a run is in the cache
 
   while (true) {
@@ -211,6 +222,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     }
     const RaceResult result = race(device, *reference, entrants, record.settings, log);
     record.settings = result.settings;
+    record.clocks = result.clocks;
     entrants.finish(result.outcomes);
     record.verdict = decide(record.trials, reference_id(record), record.settings);
     record.route = sweep.route();
