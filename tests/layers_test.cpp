@@ -30,21 +30,21 @@ const std::vector<Names>& layers() {
       {"record_rows", "trial_rows"},
       {"store"},
       // tuner: what stands on nothing of the tuner
-      {"bench", "dynamic_library", "element_type", "elf", "expression", "npy", "policy", "progress", "ptxas_report",
-       "source_scan", "statistics", "toolkit", "worker"},
+      {"bench", "compile_budget", "dynamic_library", "element_type", "elf", "expression", "npy", "policy", "progress",
+       "ptxas_report", "source_scan", "statistics", "toolkit", "worker"},
       // other people's interfaces and formats
       {"cubin", "description", "driver", "fork_server", "nvml", "nvrtc", "record_json"},
       // the stages, in the order in which they build on each other
       {"code_equality", "macros", "nvjitlink", "signature", "static_facts"},
       {"source"},
       {"link_options"},
-      {"compile", "kernel_choice", "search_space", "workload"},
+      {"compile", "compile_order", "kernel_choice", "search_space", "workload"},
       {"device_worker", "source_choices", "sweep"},
       {"collapse", "decide", "device", "kept_codes", "measure"},
       {"run_log", "study_scope"},
       {"entrants"},
       {"analyze_command", "check_command", "lookup_command", "report", "tune"},
-      {"analysis_report"},
+      {"analysis_report", "explain"},
       {"cli"},
       {"main"},
   };

@@ -66,16 +66,17 @@ class Race {
     reference().first_ms = reference_run.ms;
     best_first_ms_ = reference_run.ms;
     check_each_once();
-    bool asked_for_more = false;
+    bool there_may_be_more = true;
     do {
       readmit();
       narrow_down();
       if (leader_failed_) continue;
-      if (!asked_for_more && source_.has_more(racing_ids())) {
+      while (there_may_be_more && !leader_failed_) {
+        there_may_be_more = source_.has_more(racing_ids());
+        if (!there_may_be_more) break;
         check_each_once();
         narrow_down();
       }
-      asked_for_more = true;
       if (leader_failed_) continue;
       choose_finalists();
       confirm();
@@ -93,10 +94,18 @@ class Race {
     run_rounds();
   }
 
-  std::vector<int> racing_ids() {
-    std::vector<int> ids;
+  // The fastest first. The reference takes part to the end, but is among them only where none is known to be faster.
+  std::vector<int> racing_ids() const {
+    const bool reference_is_beaten = std::any_of(runners_.begin(), runners_.end(), [&](const Runner& runner) {
+      return runner.running && !is_reference(runner) && runner.ratio.high > 0 && runner.ratio.high < 1;
+    });
+    std::vector<const Runner*> racing;
     for (const Runner& runner : runners_)
-      if (runner.running) ids.push_back(runner.entrant.candidate.id);
+      if (runner.running && !(is_reference(runner) && reference_is_beaten)) racing.push_back(&runner);
+    std::stable_sort(racing.begin(), racing.end(),
+                     [](const Runner* a, const Runner* b) { return a->ratio.median < b->ratio.median; });
+    std::vector<int> ids;
+    for (const Runner* runner : racing) ids.push_back(runner->entrant.candidate.id);
     return ids;
   }
 
