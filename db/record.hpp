@@ -105,6 +105,10 @@ struct NotTimed {};  // compiled, but there was no GPU
 struct CompileFailed {
   std::string message;
 };
+// Never tried: the compile budget was spent before its turn.
+struct NotCompiled {
+  std::string reason;
+};
 struct NotLaunchable {
   std::string reason;
 };
@@ -127,13 +131,13 @@ struct Abandoned {
   Measurement so_far;
 };
 
-using Outcome = std::variant<NotTimed, CompileFailed, NotLaunchable, SameCodeAs, Faulted, TimedOut, WrongResult,
-                             Abandoned, Measurement>;
+using Outcome = std::variant<NotTimed, CompileFailed, NotCompiled, NotLaunchable, SameCodeAs, Faulted, TimedOut,
+                             WrongResult, Abandoned, Measurement>;
 
 struct Trial {
   Variant variant;
   LaunchShape shape;
-  std::optional<StaticFacts> facts;  // empty when it did not compile
+  std::optional<StaticFacts> facts;  // empty when there is no code
   Outcome outcome;
 };
 

@@ -27,6 +27,8 @@ OutcomeColumns columns_of(const Outcome& outcome) {
           return {.kind = "not_timed"};
         } else if constexpr (std::is_same_v<T, CompileFailed>) {
           return {.kind = "compile_failed", .text = value.message};
+        } else if constexpr (std::is_same_v<T, NotCompiled>) {
+          return {.kind = "not_compiled", .text = value.reason};
         } else if constexpr (std::is_same_v<T, NotLaunchable>) {
           return {.kind = "not_launchable", .text = value.reason};
         } else if constexpr (std::is_same_v<T, SameCodeAs>) {
@@ -57,6 +59,7 @@ Outcome read_outcome(Columns& columns) {
   measurement.speedup = columns.interval();
   if (kind == "not_timed") return NotTimed{};
   if (kind == "compile_failed") return CompileFailed{text};
+  if (kind == "not_compiled") return NotCompiled{text};
   if (kind == "not_launchable") return NotLaunchable{text};
   if (kind == "same_code_as") return SameCodeAs{same_code_as};
   if (kind == "faulted") return Faulted{text};

@@ -45,6 +45,28 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(Cli, ACompileBudgetIsForEverySweepAndUnlimitedByDefault) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.compile_budget_s);
+  EXPECT_EQ(tune_of({"k.cu", "--compile-budget", "90"}).request.compile_budget_s, 90);
+  EXPECT_EQ(tune_of({"k.cu", "--compile-budget=0"}).request.compile_budget_s, 0);
+  const Command study = parse_command_line({"analyze", "k.cu", "--compile-budget=1.5"});
+  EXPECT_EQ(std::get<AnalyzeCommand>(study.what).request.compile_budget_s, 1.5);
+  EXPECT_TRUE(holds(refusal({"k.cu", "--compile-budget=-1"}), "--compile-budget"));
+  EXPECT_TRUE(holds(refusal({"check", "k.cu", "--compile-budget=1"}), "compile-budget"));
+}
+
+TEST(Cli, AnExplanationIsTextAndStandsBehindEveryReport) {
+  EXPECT_FALSE(parse_command_line({"k.cu"}).explain);
+  EXPECT_TRUE(parse_command_line({"k.cu", "--explain"}).explain);
+  EXPECT_TRUE(parse_command_line({"analyze", "k.cu", "--explain"}).explain);
+  EXPECT_TRUE(parse_command_line({"lookup", "k", "--explain"}).explain);
+  for (const Arguments& arguments : {Arguments{"k.cu"}, Arguments{"analyze", "k.cu"}, Arguments{"lookup", "k"}}) {
+    Arguments both = arguments;
+    both.insert(both.end(), {"--json", "--explain"});
+    EXPECT_TRUE(holds(refusal(both), "--json"));
+  }
+}
+
 TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   const Command command = parse_command_line({"k.cu"});
   EXPECT_FALSE(command.json);

@@ -34,7 +34,9 @@ std::vector<Trial> trials_with(const std::vector<std::pair<RegisterPolicy, Outco
   for (std::size_t i = 0; i < others.size(); ++i) {
     trials[i + 1].outcome = others[i].second;
     if (std::holds_alternative<NotLaunchable>(others[i].second)) trials[i + 1].facts->occupancy.reset();
-    if (std::holds_alternative<CompileFailed>(others[i].second)) trials[i + 1].facts.reset();
+    if (std::holds_alternative<CompileFailed>(others[i].second) ||
+        std::holds_alternative<NotCompiled>(others[i].second))
+      trials[i + 1].facts.reset();
   }
   return trials;
 }
@@ -56,6 +58,16 @@ TEST(Decide, LeavesTheSourceAloneWhenOnlyAFlagGains) {
   EXPECT_EQ(verdict.best_id, 1);
   EXPECT_EQ(verdict.best_in_source_id, 0);
   EXPECT_EQ(verdict.speedup_in_source, (Interval{1, 1, 1}));
+}
+
+TEST(Decide, SaysHowManyBudgetsWereNotCompiled) {
+  const std::vector<std::pair<RegisterPolicy, Outcome>> slower{{RegisterCap{57}, measured(1.2)},
+                                                               {RegisterCap{58}, NotCompiled{"no time"}},
+                                                               {RegisterCap{59}, NotCompiled{"no time"}}};
+  const Verdict verdict = decide(trials_with(slower), 0, {});
+  EXPECT_EQ(verdict.kind, Verdict::Kind::no_gain);
+  EXPECT_EQ(verdict.reason, "nothing is faster by more than 0.5 %, of what was compiled: 2 budgets were not");
+  EXPECT_EQ(verdict.best_id, 0);
 }
 
 TEST(Decide, GivesATieToTheFormThatTravelsWithTheSource) {

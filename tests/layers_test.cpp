@@ -30,15 +30,15 @@ const std::vector<Names>& layers() {
       {"record_rows", "trial_rows"},
       {"store"},
       // tuner: what stands on nothing of the tuner
-      {"bench", "cap_plateaus", "dynamic_library", "element_type", "elf", "expression", "json_fields", "npy", "policy",
-       "progress", "ptxas_report", "source_scan", "statistics", "timing_text", "toolkit", "worker"},
+      {"bench", "cap_plateaus", "compile_budget", "dynamic_library", "element_type", "elf", "expression", "json_fields",
+       "npy", "policy", "progress", "ptxas_report", "source_scan", "statistics", "timing_text", "toolkit", "worker"},
       // other people's interfaces and formats
       {"cubin", "description", "driver", "fork_server", "measure_json", "ncu", "nvml", "nvrtc", "throttle_watch"},
       // the stages, in the order in which they build on each other
       {"code_equality", "macros", "nvjitlink", "race_field", "record_json", "signature", "static_facts"},
       {"confirmation", "source"},
       {"link_options"},
-      {"compile", "kernel_choice", "search_space", "workload"},
+      {"compile", "compile_order", "kernel_choice", "search_space", "workload"},
       {"device_buffers", "source_choices", "sweep"},
       {"device_sampling"},
       {"device_worker"},
@@ -46,7 +46,7 @@ const std::vector<Names>& layers() {
       {"run_log", "study_scope"},
       {"entrants"},
       {"analyze_command", "check_command", "lookup_command", "report", "tune"},
-      {"analysis_report"},
+      {"analysis_report", "explain"},
       {"cli"},
       {"main"},
   };

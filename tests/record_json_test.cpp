@@ -49,9 +49,9 @@ TuningRecord full_record() {
                 0.0021, 3.2e-05};
   r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", "heat"}};
   r.work = {1 << 30, INT64_MAX, 4123.5};
-  const std::vector<RegisterPolicy> policies{AuthorsOwn{},         CompilerDefault{},    RegisterCap{57},
-                                             LaunchBounds{256, 0}, LaunchBounds{256, 4}, MaxRegisters{64},
-                                             RegisterCap{58},      RegisterCap{59},      RegisterCap{60}};
+  const std::vector<RegisterPolicy> policies{
+      AuthorsOwn{},     CompilerDefault{}, RegisterCap{57}, LaunchBounds{256, 0}, LaunchBounds{256, 4},
+      MaxRegisters{64}, RegisterCap{58},   RegisterCap{59}, RegisterCap{60},      RegisterCap{61}};
   const std::vector<Outcome> outcomes{measurement(),
                                       NotTimed{},
                                       CompileFailed{"k.cu(1): error\nx"},
@@ -60,7 +60,8 @@ TuningRecord full_record() {
                                       Faulted{"an illegal address"},
                                       TimedOut{10000.5},
                                       WrongResult{"out[3] is 1, not 2"},
-                                      Abandoned{"slower by half", measurement()}};
+                                      Abandoned{"slower by half", measurement()},
+                                      NotCompiled{"no time was left"}};
   const std::vector<BudgetStatus> statuses{BudgetStatus::not_asked, BudgetStatus::in_force, BudgetStatus::clamped,
                                            BudgetStatus::inert, BudgetStatus::overridden};
   const std::vector<std::optional<Limiter>> limiters{
@@ -72,7 +73,7 @@ TuningRecord full_record() {
     trial.variant.block = r.author_shape.block;
     trial.shape = r.author_shape;
     trial.outcome = outcomes[i];
-    if (!std::holds_alternative<CompileFailed>(outcomes[i]))
+    if (!std::holds_alternative<CompileFailed>(outcomes[i]) && !std::holds_alternative<NotCompiled>(outcomes[i]))
       trial.facts = facts_with(24 + static_cast<int>(i), statuses[i % statuses.size()], limiters[i % limiters.size()]);
     r.trials.push_back(trial);
   }
@@ -169,6 +170,7 @@ TEST(RecordJson, KeepsEveryPolicyOutcomeAndFact) {
   EXPECT_EQ(measured.confirmation, measurement().confirmation) << "to the last bit";
   EXPECT_EQ(measured.time_ms, measurement().time_ms);
   EXPECT_EQ(measured.speedup, measurement().speedup);
+  EXPECT_EQ(std::get<NotCompiled>(after.trials[9].outcome).reason, "no time was left");
   EXPECT_EQ(std::get<Abandoned>(after.trials[8].outcome).so_far.race, measurement().race);
 }
 
@@ -316,7 +318,7 @@ TEST(RecordJson, NumbersThatDoNotFitAreRefused) {
 
 TEST(RecordJson, VariantsNameOnlyVariantsThatThereAre) {
   const Json whole = document(full_record());
-  for (const auto& [path, value] : {std::pair{"/verdict/best", 9},
+  for (const auto& [path, value] : {std::pair{"/verdict/best", 10},
                                     {"/verdict/reference", -1},
                                     {"/verdict/best_in_source", 99},
                                     {"/trials/4/outcome/variant", 4},

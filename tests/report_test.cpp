@@ -42,7 +42,7 @@ Trial& add(TuningRecord& record, const RegisterPolicy& policy, int registers, co
   trial.variant.block = kBlock;
   trial.shape = {{65536, 1, 1}, kBlock, 0};
   trial.outcome = outcome;
-  if (!std::holds_alternative<CompileFailed>(outcome)) {
+  if (!std::holds_alternative<CompileFailed>(outcome) && !std::holds_alternative<NotCompiled>(outcome)) {
     trial.facts.emplace();
     trial.facts->registers_per_thread = registers;
     trial.facts->spill_store_bytes = spills.store;
@@ -218,6 +218,21 @@ TEST(Report, WithoutAGpuThereAreFactsAndNoTimes) {
   EXPECT_FALSE(holds(text, "best"));
   EXPECT_EQ(squeezed(line_with(text, "--maxrregcount=48")), "48 48/52 56 50.0 % registers --maxrregcount=48");
   EXPECT_LT(text.find("__launch_bounds__(256)"), text.find("--maxrregcount=57")) << "most registers first";
+}
+
+TEST(Report, SaysWhatTheCompileBudgetLeftOut) {
+  TuningRecord record = improved_record();
+  for (const int cap : {100, 101, 102, 104}) add(record, RegisterCap{cap}, 0, NotCompiled{"the time was up"});
+  EXPECT_TRUE(holds(report(record), "compiled 6 variants -> 4 distinct codes\n")) << report(record);
+  const std::string said =
+      "4 of 10 budgets were not compiled, and one of them may be better: --maxrregcount=100..102, "
+      "--maxrregcount=104: the time was up\n";
+  EXPECT_TRUE(holds(report(record), said)) << report(record);
+  EXPECT_TRUE(holds(answer_text(record), said)) << "who looks it up is told too";
+  record.trials.back().variant.choice.renamed = true;
+  EXPECT_TRUE(holds(report(record), "--maxrregcount=100..102; 1 with another name, macro, option or block: the time"))
+      << report(record);
+  EXPECT_FALSE(holds(report(improved_record()), "not compiled"));
 }
 
 // 30 codes, each slower than the one before; the author's is the slowest.

@@ -67,6 +67,7 @@ class Text {
   Text& operator<<(const Outcome& outcome) {
     *this << outcome.index();
     if (const auto* o = std::get_if<CompileFailed>(&outcome)) *this << o->message;
+    if (const auto* o = std::get_if<NotCompiled>(&outcome)) *this << o->reason;
     if (const auto* o = std::get_if<NotLaunchable>(&outcome)) *this << o->reason;
     if (const auto* o = std::get_if<SameCodeAs>(&outcome)) *this << o->variant_id;
     if (const auto* o = std::get_if<Faulted>(&outcome)) *this << o->message;
@@ -182,11 +183,13 @@ TuningRecord sample_record() {
       {RegisterCap{24}, WrongResult{"out[3]: 1 instead of 2"}},
       {RegisterCap{25}, CompileFailed{"(C7600)"}},
       {RegisterCap{26}, NotTimed{}},
+      {RegisterCap{27}, NotCompiled{"no time was left"}},
   };
   for (const auto& [policy, outcome] : trials) {
     const int id = static_cast<int>(r.trials.size());
     Trial trial{{id, policy, {256, 2, 1}}, {{4, 5, 6}, {256, 1, 1}, 64}, sample_facts(56 + id), outcome};
-    if (std::holds_alternative<CompileFailed>(outcome)) trial.facts.reset();
+    if (std::holds_alternative<CompileFailed>(outcome) || std::holds_alternative<NotCompiled>(outcome))
+      trial.facts.reset();
     if (std::holds_alternative<NotLaunchable>(outcome)) trial.facts->occupancy.reset();
     r.trials.push_back(trial);
   }
@@ -258,10 +261,10 @@ std::string integrity(const fs::path& file) {
 
 TEST_F(StoreTest, ReadsBackEveryFieldAndEveryOutcome) {
   const TuningRecord record = sample_record();
-  ASSERT_EQ(std::variant_size_v<Outcome>, 9u);
+  ASSERT_EQ(std::variant_size_v<Outcome>, 10u);
   std::vector<bool> covered(std::variant_size_v<Outcome>);
   for (const Trial& trial : record.trials) covered[trial.outcome.index()] = true;
-  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 9);
+  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 10);
   Store store = Store::open(file());
   const std::int64_t run = store_finished(store, record);
   const auto loaded = store.load(run);

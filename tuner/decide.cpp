@@ -247,6 +247,10 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
         "(--budget) may tell",
         gains.threshold());
   }
+  const auto skipped = std::count_if(trials.begin(), trials.end(), [](const Trial& trial) {
+    return std::holds_alternative<NotCompiled>(trial.outcome);
+  });
+  if (skipped > 0) verdict.reason += fmt::format(", of what was compiled: {} budgets were not", skipped);
   if (const std::optional<Contender> best = choose(winners_in_source, settings)) {
     verdict.best_in_source_id = best->trial->variant.id;
     verdict.speedup_in_source = best->measured->speedup;

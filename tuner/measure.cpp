@@ -41,16 +41,17 @@ class Race {
 
   RaceResult run() {
     check_each_once();
-    bool asked_for_more = false;
+    bool there_may_be_more = true;
     do {
       readmit();
       narrow_down();
       if (field_.leader_failed()) continue;
-      if (!asked_for_more && source_.has_more(racing_ids())) {
+      while (there_may_be_more && !field_.leader_failed()) {
+        there_may_be_more = source_.has_more(racing_ids());
+        if (!there_may_be_more) break;
         check_each_once();
         narrow_down();
       }
-      asked_for_more = true;
       if (field_.leader_failed()) continue;
       choose_finalists(field_);
       confirm(field_);
@@ -66,10 +67,18 @@ class Race {
     run_rounds();
   }
 
+  // The fastest first. The reference takes part to the end, but is among them only where none is known to be faster.
   std::vector<int> racing_ids() {
+    const std::vector<Runner*> others = field_.running_others();
+    const bool reference_is_beaten = std::any_of(others.begin(), others.end(), [](const Runner* runner) {
+      return runner->ratio.high > 0 && runner->ratio.high < 1;
+    });
+    std::vector<const Runner*> racing(others.begin(), others.end());
+    if (!reference_is_beaten) racing.insert(racing.begin(), &field_.reference());
+    std::stable_sort(racing.begin(), racing.end(),
+                     [](const Runner* a, const Runner* b) { return a->ratio.median < b->ratio.median; });
     std::vector<int> ids;
-    for (const Runner& runner : field_.runners())
-      if (runner.running) ids.push_back(runner.entrant.candidate.id);
+    for (const Runner* runner : racing) ids.push_back(runner->entrant.candidate.id);
     return ids;
   }
 

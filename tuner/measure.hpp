@@ -16,8 +16,8 @@ class EntrantSource {
   virtual ~EntrantSource() = default;
   // The next code to launch, waited for; empty when all there are were given.
   virtual std::optional<Entrant> next() = 0;
-  // Asked once, when the rounds have settled: codes that are worth a try now that `still_racing` are known to be
-  // fast. next() then gives them. False: there are none.
+  // Asked when the rounds have settled, until it says no: codes that are worth a try now that `still_racing`, the
+  // fastest first, are known to be fast. next() then gives them.
   virtual bool has_more(const std::vector<int>& still_racing) = 0;
   // What is known by now of a code that was given: a later budget may have given the same one.
   virtual bool in_source(int id) const = 0;

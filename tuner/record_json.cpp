@@ -136,6 +136,9 @@ Json outcome_json(const Outcome& outcome) {
                  [](const CompileFailed& o) -> Json {
                    return {{"kind", "compile failed"}, {"message", o.message}};
                  },
+                 [](const NotCompiled& o) -> Json {
+                   return {{"kind", "not compiled"}, {"message", o.reason}};
+                 },
                  [](const NotLaunchable& o) -> Json {
                    return {{"kind", "not launchable"}, {"message", o.reason}};
                  },
@@ -164,6 +167,7 @@ Outcome outcome_from(const Json& json) {
   const auto kind = read<std::string>(json, "kind");
   if (kind == "not timed") return NotTimed{};
   if (kind == "compile failed") return CompileFailed{read<std::string>(json, "message")};
+  if (kind == "not compiled") return NotCompiled{read<std::string>(json, "message")};
   if (kind == "not launchable") return NotLaunchable{read<std::string>(json, "message")};
   if (kind == "same code as") return SameCodeAs{read<int>(json, "variant")};
   if (kind == "faulted") return Faulted{read<std::string>(json, "message")};

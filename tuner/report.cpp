@@ -154,6 +154,29 @@ void append_table(std::string& text, const TuningRecord& record, const ReportSty
   if (hidden > 0) text += fmt::format("           ... and {} more codes (--all shows them)\n", hidden);
 }
 
+// What the compile budget left out, and why; under the kernel's own name and with its own macros in full.
+std::string skipped_text(const TuningRecord& record) {
+  std::vector<RegisterPolicy> own;
+  std::size_t others = 0;
+  std::string reason;
+  for (const Trial& trial : record.trials) {
+    const auto* skipped = std::get_if<NotCompiled>(&trial.outcome);
+    if (!skipped) continue;
+    reason = skipped->reason;
+    const bool is_own = trial.variant.choice.is_authors() && trial.variant.block == record.author_shape.block;
+    if (is_own)
+      own.push_back(trial.variant.policy);
+    else
+      ++others;
+  }
+  if (own.empty() && others == 0) return "";
+  std::vector<std::string> pieces;
+  if (!own.empty()) pieces.push_back(spell(own));
+  if (others > 0) pieces.push_back(fmt::format("{} with another name, macro, option or block", others));
+  return fmt::format("{} of {} budgets were not compiled, and one of them may be better: {}: {}\n", own.size() + others,
+                     record.trials.size(), fmt::join(pieces, "; "), reason);
+}
+
 void append_failures(std::string& text, const TuningRecord& record) {
   std::vector<RegisterPolicy> failed;
   std::string first;
@@ -170,6 +193,7 @@ void append_failures(std::string& text, const TuningRecord& record) {
       text += fmt::format("stopped after {:.0f} ms, dropped: {}\n", late->limit_ms, spell(trial.variant.policy));
   }
   if (!failed.empty()) text += fmt::format("not compiled: {}: {}\n", spell(failed), first);
+  text += skipped_text(record);
 }
 
 // What a CUDA programmer wants said about the author's own code.
@@ -289,7 +313,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}   grid {}\n", spell_block(shape.block), spell_block(shape.grid));
   std::size_t failed = 0;
-  for (const Trial& trial : record.trials) failed += std::holds_alternative<CompileFailed>(trial.outcome);
+  for (const Trial& trial : record.trials) failed += trial.facts ? 0 : 1;
   text +=
       fmt::format("compiled {} variants -> {} distinct codes\n", record.trials.size() - failed, rows_of(record).size());
   append_table(text, record, style);
@@ -314,6 +338,7 @@ std::string answer_text(const TuningRecord& record) {
   if (record.gpu)
     text += fmt::format("{}, {} | driver {} | {} | measured {}\n", record.gpu->id.name, record.architecture,
                         record.gpu->driver_version, record.compiler, record.started);
+  text += skipped_text(record);
   if (record.verdict) text += verdict_text(record) + renamed_text(record) + other_way_text(record);
   return text;
 }
