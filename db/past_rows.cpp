@@ -31,12 +31,16 @@ void add_trials(Database& database, std::int64_t run, EarlierRun& earlier, std::
 }
 
 void add_rounds(Database& database, std::int64_t run, const std::map<int, std::string>& codes, EarlierRun& earlier) {
-  Statement select(database, "SELECT phase, round, variant_id, ms FROM sample WHERE run_id = ? ORDER BY phase, round");
-  select.bind(run);
+  // The few rounds with L2 in the other state are taken anew: they come last, and decide nothing.
+  Statement select(database,
+                   "SELECT phase, round, variant_id, ms FROM sample WHERE run_id = ? AND phase IN (?, ?) "
+                   "ORDER BY phase, round");
+  constexpr int race = static_cast<int>(Phase::race);
+  select.bind(run, race, static_cast<int>(Phase::confirmation));
   std::pair<std::int64_t, std::int64_t> last{-1, -1};
   while (select.step()) {
     const std::pair at{select.integer(0), select.integer(1)};
-    std::vector<EarlierRun::Round>& rounds = at.first == 0 ? earlier.race : earlier.confirmation;
+    std::vector<EarlierRun::Round>& rounds = at.first == race ? earlier.race : earlier.confirmation;
     if (at != last) rounds.emplace_back();
     last = at;
     const auto code = codes.find(static_cast<int>(select.integer(2)));

@@ -17,10 +17,17 @@ constexpr Names<BudgetStatus, 5> budget_names{{
     {BudgetStatus::overridden, "overridden"},
 }};
 
-constexpr Names<Verdict::Kind, 3> verdict_names{{
+constexpr Names<Verdict::Kind, 4> verdict_names{{
     {Verdict::Kind::improved, "improved"},
     {Verdict::Kind::no_gain, "no_gain"},
     {Verdict::Kind::inconclusive, "inconclusive"},
+    {Verdict::Kind::not_resolvable, "not_resolvable"},
+}};
+
+constexpr Names<SampleMode, 3> sample_mode_names{{
+    {SampleMode::one_launch, "one_launch"},
+    {SampleMode::back_to_back, "back_to_back"},
+    {SampleMode::graph, "graph"},
 }};
 
 template <typename Enum, std::size_t Count>
@@ -53,6 +60,13 @@ std::string_view to_string(Verdict::Kind kind) {
 }
 std::optional<Verdict::Kind> verdict_kind_from_string(std::string_view text) {
   return value_of(verdict_names, text);
+}
+
+std::string_view to_string(SampleMode mode) {
+  return name_of(sample_mode_names, mode);
+}
+std::optional<SampleMode> sample_mode_from_string(std::string_view text) {
+  return value_of(sample_mode_names, text);
 }
 
 }  // namespace regtune

@@ -97,11 +97,17 @@ struct Measurement {
   std::vector<Sample> confirmation;  // fresh rounds; only these decide and are reported. Empty: no finalist
   Interval time_ms;                  // per launch, with its confidence interval
   Interval speedup;                  // reference over this, paired by round
+  // Rounds with the L2 cache in the other state: cold where the run is warm, and the reverse. Finalists only.
+  std::vector<Sample> other_way = {};
 };
 
 struct NotTimed {};  // compiled, but there was no GPU
 struct CompileFailed {
   std::string message;
+};
+// Never tried: the compile budget was spent before its turn.
+struct NotCompiled {
+  std::string reason;
 };
 struct NotLaunchable {
   std::string reason;
@@ -131,18 +137,23 @@ struct Quarantined {
   std::string since;   // UTC, ISO 8601
 };
 
-using Outcome = std::variant<NotTimed, CompileFailed, NotLaunchable, SameCodeAs, Faulted, TimedOut, WrongResult,
-                             Abandoned, Quarantined, Measurement>;
+using Outcome = std::variant<NotTimed, CompileFailed, NotCompiled, NotLaunchable, SameCodeAs, Faulted, TimedOut,
+                             WrongResult, Abandoned, Quarantined, Measurement>;
 
 struct Trial {
   Variant variant;
   LaunchShape shape;
-  std::optional<StaticFacts> facts;  // empty when it did not compile
+  std::optional<StaticFacts> facts;  // empty when there is no code
   Outcome outcome;
 };
 
 struct Verdict {
-  enum class Kind { improved, no_gain, inconclusive };
+  enum class Kind {
+    improved,
+    no_gain,
+    inconclusive,
+    not_resolvable,  // one launch is too short for the timer, and several cannot be timed together
+  };
   Kind kind = Kind::no_gain;
   int reference_id = 0;       // the author's code, or its stand-in where that cannot be launched
   int best_id = 0;            // the author's code unless improved
@@ -153,6 +164,11 @@ struct Verdict {
   // The best that needs the rename, when it beats the best that does not by more than the margin.
   std::optional<int> best_renamed_id = std::nullopt;
   Interval speedup_renamed = {};  // of best_renamed_id
+  // With the L2 cache in the other state: best_id's gain there (all 0: not measured), and who is faster there than
+  // best_id by more than the margin, if anyone is.
+  Interval speedup_other_way = {};
+  std::optional<int> best_other_way_id = std::nullopt;
+  Interval speedup_of_best_other_way = {};  // of best_other_way_id
 };
 std::string_view to_string(Verdict::Kind kind);
 std::optional<Verdict::Kind> verdict_kind_from_string(std::string_view text);
@@ -166,6 +182,15 @@ struct GpuState {
   std::vector<std::string> other_users;  // processes that hold the GPU, where that can be seen
 };
 
+// How the launches of one sample follow each other.
+enum class SampleMode {
+  one_launch,    // long enough, or something is to be done before each: restoring buffers, flushing L2
+  back_to_back,  // put on the stream one after the other
+  graph,         // replayed as a CUDA graph, so that the gaps between launches are not the host's
+};
+std::string_view to_string(SampleMode mode);
+std::optional<SampleMode> sample_mode_from_string(std::string_view text);
+
 // How a run was measured: all that is needed to judge or repeat it.
 struct MeasureSettings {
   double margin = 0.005;  // differences below this share are no difference
@@ -175,6 +200,32 @@ struct MeasureSettings {
   std::uint64_t seed = 1;     // data and the order of rounds
   int launches_per_sample = 1;
   bool restored = false;  // outputs put back before each timed launch
+  bool cold = false;      // L2 flushed before each timed launch
+  SampleMode sample_mode = SampleMode::one_launch;
+  // Of a sample of one launch, measured with an empty kernel: its time, and the smallest difference between two such
+  // times. 0: not measured.
+  double launch_overhead_ms = 0;
+  double timer_resolution_ms = 0;
+};
+
+// What was read of the clocks during the rounds.
+struct ClockWatch {
+  int readings = 0;
+  int min_sm_mhz = 0;
+  int median_sm_mhz = 0;
+  int max_sm_mhz = 0;
+  int rounds_dropped = 0;                      // since the clocks were held down
+  bool gave_up_dropping = false;               // hardly any round would have been left: later ones count as they are
+  std::vector<std::string> throttled_by = {};  // "power cap": each reason that was seen, once
+  friend bool operator==(const ClockWatch&, const ClockWatch&) = default;
+};
+
+// What one launch does, as its author counts it: turns times into rates.
+struct Work {
+  std::int64_t bytes = 0;         // read and written; 0: not said
+  std::int64_t flops = 0;         // 0: not said
+  double peak_copy_gb_per_s = 0;  // what this GPU reads and writes when it copies; 0: not known
+  friend bool operator==(const Work&, const Work&) = default;
 };
 
 struct TuningRecord {
@@ -194,6 +245,8 @@ struct TuningRecord {
   std::vector<std::string> arguments;  // one line each, as they were filled in
   LaunchShape author_shape;
   MeasureSettings settings;
+  std::optional<ClockWatch> clocks;  // empty: NVML is not there
+  Work work;
   std::vector<Trial> trials;       // in order of id
   std::optional<Verdict> verdict;  // empty: nothing was timed
 };

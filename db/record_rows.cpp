@@ -57,6 +57,27 @@ std::optional<GpuState> read_gpu(Database& database, std::int64_t run) {
   return gpu;
 }
 
+void write_clocks(Database& database, std::int64_t run, const ClockWatch& clocks) {
+  Statement(database, "INSERT INTO run_clocks VALUES " + placeholders(7))
+      .run(run, clocks.readings, clocks.min_sm_mhz, clocks.median_sm_mhz, clocks.max_sm_mhz, clocks.rounds_dropped,
+           clocks.gave_up_dropping);
+  write_lines(database, run, "throttled_by", clocks.throttled_by);
+}
+
+std::optional<ClockWatch> read_clocks(Database& database, std::int64_t run) {
+  Statement select(database, "SELECT * FROM run_clocks WHERE run_id = ?");
+  if (!select.bind(run).step()) return std::nullopt;
+  Columns columns(database, select);
+  columns.skip(1);
+  ClockWatch clocks;
+  for (int* field :
+       {&clocks.readings, &clocks.min_sm_mhz, &clocks.median_sm_mhz, &clocks.max_sm_mhz, &clocks.rounds_dropped})
+    *field = columns.number();
+  clocks.gave_up_dropping = columns.integer() != 0;
+  clocks.throttled_by = read_lines(database, run, "throttled_by");
+  return clocks;
+}
+
 }  // namespace
 
 std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord& record,
@@ -68,20 +89,23 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   Statement(
       database,
       "INSERT INTO tuning_run VALUES (?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .run(id != 0 ? std::optional(id) : std::nullopt, finish_order ? "finished" : "running", finish_order,
            process_mark(), run_key(record), bare_kernel_name(signature), hash_of(record.sizes),
            hash_of_options(record.options), model, record.regtune_version, record.started, record.host,
            record.architecture, record.compiler, record.route, record.source_path, record.source_hash, record.kernel,
            record.signature, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y, shape.block.z,
            shape.dynamic_shared_bytes, settings.margin, settings.confidence, settings.budget_s, settings.timeout_ms,
-           static_cast<std::int64_t>(settings.seed), settings.launches_per_sample, settings.restored);
+           static_cast<std::int64_t>(settings.seed), settings.launches_per_sample, settings.restored, settings.cold,
+           to_string(settings.sample_mode), settings.launch_overhead_ms, settings.timer_resolution_ms,
+           record.work.bytes, record.work.flops, record.work.peak_copy_gb_per_s);
   const std::int64_t run = database.last_insert_id();
   Statement size(database, "INSERT INTO run_size VALUES (?, ?, ?)");
   for (const auto& [name, value] : record.sizes) size.run(run, name, value);
   write_lines(database, run, "option", record.options);
   write_lines(database, run, "argument", record.arguments);
   if (record.gpu) write_gpu(database, run, *record.gpu);
+  if (record.clocks) write_clocks(database, run, *record.clocks);
   return run;
 }
 
@@ -90,7 +114,8 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
       database,
       "SELECT regtune_version, started, host, architecture, compiler, route, source_path, source_hash, kernel, "
       "signature, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_shared_bytes, margin, "
-      "confidence, budget_s, timeout_ms, seed, launches_per_sample, restored FROM tuning_run WHERE id = ?");
+      "confidence, budget_s, timeout_ms, seed, launches_per_sample, restored, cold, sample_mode, launch_overhead_ms, "
+      "timer_resolution_ms, work_bytes, work_flops, peak_copy_gb_per_s FROM tuning_run WHERE id = ?");
   if (!select.bind(run).step()) return std::nullopt;
   Columns columns(database, select);
   TuningRecord record;
@@ -114,10 +139,18 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.settings.seed = static_cast<std::uint64_t>(columns.integer());
   record.settings.launches_per_sample = columns.number();
   record.settings.restored = columns.integer() != 0;
+  record.settings.cold = columns.integer() != 0;
+  record.settings.sample_mode = columns.named(sample_mode_from_string);
+  record.settings.launch_overhead_ms = columns.real();
+  record.settings.timer_resolution_ms = columns.real();
+  record.work.bytes = columns.integer();
+  record.work.flops = columns.integer();
+  record.work.peak_copy_gb_per_s = columns.real();
   record.sizes = read_sizes(database, run);
   record.options = read_lines(database, run, "option");
   record.arguments = read_lines(database, run, "argument");
   record.gpu = read_gpu(database, run);
+  record.clocks = read_clocks(database, run);
   return record;
 }
 
@@ -130,11 +163,14 @@ Sizes read_sizes(Database& database, std::int64_t run) {
 }
 
 void write_verdict(Database& database, std::int64_t run, const Verdict& verdict) {
-  Statement(database, "INSERT INTO verdict VALUES " + placeholders(16))
+  Statement(database, "INSERT INTO verdict VALUES " + placeholders(23))
       .run(run, to_string(verdict.kind), verdict.reference_id, verdict.best_id, verdict.best_in_source_id,
            verdict.speedup.low, verdict.speedup.median, verdict.speedup.high, verdict.speedup_in_source.low,
            verdict.speedup_in_source.median, verdict.speedup_in_source.high, verdict.reason, verdict.best_renamed_id,
-           verdict.speedup_renamed.low, verdict.speedup_renamed.median, verdict.speedup_renamed.high);
+           verdict.speedup_renamed.low, verdict.speedup_renamed.median, verdict.speedup_renamed.high,
+           verdict.best_other_way_id, verdict.speedup_other_way.low, verdict.speedup_other_way.median,
+           verdict.speedup_other_way.high, verdict.speedup_of_best_other_way.low,
+           verdict.speedup_of_best_other_way.median, verdict.speedup_of_best_other_way.high);
 }
 
 std::optional<Verdict> read_verdict(Database& database, std::int64_t run) {
@@ -156,6 +192,13 @@ std::optional<Verdict> read_verdict(Database& database, std::int64_t run) {
     verdict.best_renamed_id = columns.number();
   }
   verdict.speedup_renamed = columns.interval();
+  if (columns.null_ahead()) {
+    columns.skip(1);
+  } else {
+    verdict.best_other_way_id = columns.number();
+  }
+  verdict.speedup_other_way = columns.interval();
+  verdict.speedup_of_best_other_way = columns.interval();
   return verdict;
 }
 

@@ -56,6 +56,13 @@ CREATE TABLE tuning_run (
   seed                    INTEGER NOT NULL,  -- the bits of an unsigned number
   launches_per_sample     INTEGER NOT NULL,
   restored                INTEGER NOT NULL,
+  cold                    INTEGER NOT NULL,  -- L2 flushed before each launch
+  sample_mode             TEXT NOT NULL,
+  launch_overhead_ms      REAL,
+  timer_resolution_ms     REAL,
+  work_bytes              INTEGER NOT NULL,  -- of one launch, as its author counts them; 0: not said
+  work_flops              INTEGER NOT NULL,
+  peak_copy_gb_per_s      REAL,
   CHECK ((state = 'finished') = (finish_order IS NOT NULL))
 ) STRICT;
 CREATE INDEX tuning_run_by_name ON tuning_run (kernel_name, sizes_hash, finish_order);
@@ -70,10 +77,11 @@ CREATE TABLE run_size (
   PRIMARY KEY (run_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- The lists of texts of a run: compiler options, arguments as filled in, other users of the GPU.
+-- The lists of texts of a run: compiler options, arguments as filled in, other users of the GPU, what held its
+-- clocks down.
 CREATE TABLE run_line (
   run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
-  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user')),
+  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user', 'throttled_by')),
   ordinal INTEGER NOT NULL,
   line    TEXT NOT NULL,
   PRIMARY KEY (run_id, list, ordinal)
@@ -104,6 +112,25 @@ CREATE TABLE run_gpu (
   reserved_shared_bytes_per_block INTEGER NOT NULL,
   shared_allocation_unit_bytes    INTEGER NOT NULL
 ) STRICT;
+
+-- What was read of the GPU's clocks during the rounds. Written with the verdict; no row where they cannot be read.
+CREATE TABLE run_clocks (
+  run_id           INTEGER PRIMARY KEY REFERENCES tuning_run (id) ON DELETE CASCADE,
+  readings         INTEGER NOT NULL,
+  min_sm_mhz       INTEGER NOT NULL,
+  median_sm_mhz    INTEGER NOT NULL,
+  max_sm_mhz       INTEGER NOT NULL,
+  rounds_dropped   INTEGER NOT NULL,
+  gave_up_dropping INTEGER NOT NULL
+) STRICT;
+
+-- What a GPU reads and writes when it copies: measured once for each model and driver.
+CREATE TABLE copy_bandwidth (
+  gpu_model      TEXT NOT NULL,  -- normal form: key.hpp, gpu_model_key
+  driver_version TEXT NOT NULL,
+  gb_per_s       REAL NOT NULL,
+  PRIMARY KEY (gpu_model, driver_version)
+) STRICT, WITHOUT ROWID;
 
 -- One variant of a run: how it is compiled and launched, what its code says, and what became of it. The
 -- facts are NULL together when it did not compile, the occupancy when it cannot be launched.
@@ -157,7 +184,7 @@ CREATE TABLE trial (
 CREATE TABLE sample (
   run_id     INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
   variant_id INTEGER NOT NULL,
-  phase      INTEGER NOT NULL CHECK (phase IN (0, 1)),  -- 0 race, 1 confirmation
+  phase      INTEGER NOT NULL CHECK (phase IN (0, 1, 2)),  -- 0 race, 1 confirmation, 2 L2 in the other state
   ordinal    INTEGER NOT NULL,
   round      INTEGER NOT NULL,
   ms         REAL,
@@ -193,7 +220,14 @@ CREATE TABLE verdict (
   best_renamed_id          INTEGER,  -- NULL: none gains by the rename
   speedup_renamed_low      REAL,
   speedup_renamed_median   REAL,
-  speedup_renamed_high     REAL
+  speedup_renamed_high     REAL,
+  best_other_way_id        INTEGER,  -- NULL: best_id is the best with L2 in the other state too
+  speedup_other_way_low    REAL,
+  speedup_other_way_median REAL,
+  speedup_other_way_high   REAL,
+  speedup_of_best_other_way_low    REAL,
+  speedup_of_best_other_way_median REAL,
+  speedup_of_best_other_way_high   REAL
 ) STRICT;
 
 -- A cubin, by the hash of its bytes, which is checked again when it is read. With a rowid, unlike the other

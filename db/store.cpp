@@ -265,6 +265,19 @@ std::map<std::string, Quarantined> Store::quarantine(const TuningRecord& head) {
   return read_quarantine(database_, launch_key(head));
 }
 
+std::optional<double> Store::copy_bandwidth(const GpuState& gpu) {
+  Statement select(database_, "SELECT gb_per_s FROM copy_bandwidth WHERE gpu_model = ? AND driver_version = ?");
+  select.bind(gpu_model_key(gpu.id.name), gpu.driver_version);
+  return select.step() ? std::optional(select.real(0)) : std::nullopt;
+}
+
+void Store::keep_copy_bandwidth(const GpuState& gpu, double gb_per_s) {
+  Transaction transaction(database_);
+  Statement(database_, "INSERT OR REPLACE INTO copy_bandwidth VALUES (?, ?, ?)")
+      .run(gpu_model_key(gpu.id.name), gpu.driver_version, gb_per_s);
+  transaction.commit();
+}
+
 std::vector<Sample> Store::samples(std::int64_t run, int variant_id, Phase phase) {
   return read_samples(database_, run, variant_id, phase);
 }

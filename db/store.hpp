@@ -86,6 +86,9 @@ class Store {
   EarlierRun interrupted(const TuningRecord& head);
   // Codes that faulted or did not end when they were launched on the same as in `head`, by code_identity.
   std::map<std::string, Quarantined> quarantine(const TuningRecord& head);
+  // What a copy on a GPU of this model reads and writes under this driver.
+  std::optional<double> copy_bandwidth(const GpuState& gpu);
+  void keep_copy_bandwidth(const GpuState& gpu, double gb_per_s);
 
   // What add_round stored, whatever became of the variant.
   std::vector<Sample> samples(std::int64_t run, int variant_id, Phase phase);

@@ -28,6 +28,8 @@ OutcomeColumns columns_of(const Outcome& outcome) {
           return {.kind = "not_timed"};
         } else if constexpr (std::is_same_v<T, CompileFailed>) {
           return {.kind = "compile_failed", .text = value.message};
+        } else if constexpr (std::is_same_v<T, NotCompiled>) {
+          return {.kind = "not_compiled", .text = value.reason};
         } else if constexpr (std::is_same_v<T, NotLaunchable>) {
           return {.kind = "not_launchable", .text = value.reason};
         } else if constexpr (std::is_same_v<T, SameCodeAs>) {
@@ -61,6 +63,7 @@ Outcome read_outcome(Columns& columns) {
   measurement.speedup = columns.interval();
   if (kind == "not_timed") return NotTimed{};
   if (kind == "compile_failed") return CompileFailed{text};
+  if (kind == "not_compiled") return NotCompiled{text};
   if (kind == "not_launchable") return NotLaunchable{text};
   if (kind == "same_code_as") return SameCodeAs{same_code_as};
   if (kind == "faulted") return Faulted{text};
@@ -271,6 +274,7 @@ std::vector<Trial> read_trials(Database& database, std::int64_t run) {
     if (Measurement* measurement = measurement_in(trial.outcome)) {
       measurement->race = read_samples(database, run, trial.variant.id, Phase::race);
       measurement->confirmation = read_samples(database, run, trial.variant.id, Phase::confirmation);
+      measurement->other_way = read_samples(database, run, trial.variant.id, Phase::other_way);
     }
     trials.push_back(std::move(trial));
   }
@@ -289,9 +293,12 @@ void write_samples(Database& database, std::int64_t run, const Trial& trial) {
   const Measurement* measurement = columns_of(trial.outcome).measurement;
   if (!measurement) return;
   Statement insert(database, "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?)");
-  for (const Phase phase : {Phase::race, Phase::confirmation}) {
+  const std::pair<Phase, const std::vector<Sample>&> phases[] = {{Phase::race, measurement->race},
+                                                                 {Phase::confirmation, measurement->confirmation},
+                                                                 {Phase::other_way, measurement->other_way}};
+  for (const auto& [phase, samples] : phases) {
     int ordinal = 0;
-    for (const Sample& sample : phase == Phase::race ? measurement->race : measurement->confirmation) {
+    for (const Sample& sample : samples) {
       insert.run(run, trial.variant.id, static_cast<int>(phase), ordinal++, sample.round, sample.ms);
     }
   }

@@ -13,7 +13,7 @@
 
 namespace regtune {
 
-enum class Phase : int { race = 0, confirmation = 1 };
+enum class Phase : int { race = 0, confirmation = 1, other_way = 2 };
 
 // All that machine code depends on but the budget and the choice.
 struct CompileKey {

@@ -100,6 +100,17 @@ TEST(Diagnosis, GroupsBudgetsByTheReasonWhyTheyAreNotInForce) {
   EXPECT_EQ(texts[2], "overridden: --maxrregcount=40..41: --maxrregcount=40 is ignored: the ceiling of 64 is set by X");
 }
 
+TEST(Diagnosis, SaysOfWhichBudgetsNothingIsKnown) {
+  TuningRecord record = record_of({{AuthorsOwn{}, 64}, {RegisterCap{40}, 40}, {RegisterCap{41}, 41}});
+  for (const std::size_t i : {1, 2}) {
+    record.trials[i].facts.reset();
+    record.trials[i].outcome = NotCompiled{"the time was up"};
+  }
+  const auto texts = diagnosis(record);
+  ASSERT_EQ(texts.size(), 2u);
+  EXPECT_EQ(texts[1], "not compiled: 2 budgets, of which nothing is known: --maxrregcount=40..41: the time was up");
+}
+
 TEST(Ceilings, JoinNeighboursOfOneBlockSize) {
   const auto texts = ceilings(record_of({{AuthorsOwn{}},
                                          {LaunchBounds{256, 0}, 255},

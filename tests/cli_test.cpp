@@ -45,6 +45,28 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(Cli, ACompileBudgetIsForEverySweepAndUnlimitedByDefault) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.compile_budget_s);
+  EXPECT_EQ(tune_of({"k.cu", "--compile-budget", "90"}).request.compile_budget_s, 90);
+  EXPECT_EQ(tune_of({"k.cu", "--compile-budget=0"}).request.compile_budget_s, 0);
+  const Command study = parse_command_line({"analyze", "k.cu", "--compile-budget=1.5"});
+  EXPECT_EQ(std::get<AnalyzeCommand>(study.what).request.compile_budget_s, 1.5);
+  EXPECT_TRUE(holds(refusal({"k.cu", "--compile-budget=-1"}), "--compile-budget"));
+  EXPECT_TRUE(holds(refusal({"check", "k.cu", "--compile-budget=1"}), "compile-budget"));
+}
+
+TEST(Cli, AnExplanationIsTextAndStandsBehindEveryReport) {
+  EXPECT_FALSE(parse_command_line({"k.cu"}).explain);
+  EXPECT_TRUE(parse_command_line({"k.cu", "--explain"}).explain);
+  EXPECT_TRUE(parse_command_line({"analyze", "k.cu", "--explain"}).explain);
+  EXPECT_TRUE(parse_command_line({"lookup", "k", "--explain"}).explain);
+  for (const Arguments& arguments : {Arguments{"k.cu"}, Arguments{"analyze", "k.cu"}, Arguments{"lookup", "k"}}) {
+    Arguments both = arguments;
+    both.insert(both.end(), {"--json", "--explain"});
+    EXPECT_TRUE(holds(refusal(both), "--json"));
+  }
+}
+
 TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   const Command command = parse_command_line({"k.cu"});
   EXPECT_FALSE(command.json);
@@ -65,6 +87,8 @@ TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   EXPECT_TRUE(request.flags.sizes.empty() && request.flags.arguments.empty() && request.flags.options.empty());
   EXPECT_TRUE(request.flags.tune.empty());
   EXPECT_FALSE(request.levers);
+  EXPECT_FALSE(request.measure.cold);
+  EXPECT_TRUE(request.flags.metrics.empty());
   EXPECT_FALSE(request.flags.kernel || request.flags.block || request.flags.grid || request.flags.seed);
 }
 
@@ -104,6 +128,10 @@ TEST(Cli, EveryFlagReachesItsPlace) {
                                               "3",
                                               "--compile-limit",
                                               "0.5",
+                                              "--cold",
+                                              "--metric",
+                                              "bytes=8*n",
+                                              "--metric=flops=2*n",
                                               "--margin",
                                               "2",
                                               "--budget",
@@ -131,7 +159,9 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_EQ(flags.include_folders, (Arguments{"inc", "other"}));
   EXPECT_EQ(flags.defines, (Arguments{"X=1", "Y"}));
   EXPECT_EQ(flags.tune, (Arguments{"UNROLL=1,2", "T=float,float4"}));
+  EXPECT_EQ(flags.metrics, (Arguments{"bytes=8*n", "flops=2*n"}));
   EXPECT_TRUE(tune.request.levers);
+  EXPECT_TRUE(tune.request.measure.cold);
   EXPECT_EQ(tune.request.architecture, "sm_100a");
   EXPECT_EQ(tune.request.jobs, 3);
   EXPECT_DOUBLE_EQ(tune.request.compile_limit_s, 0.5);

@@ -180,6 +180,17 @@ TEST(Collapse, WhatDidNotCompileKeepsItsMessageAndNothingElse) {
   }
 }
 
+TEST(Collapse, WhatWasNotCompiledForWantOfTimeIsNoFailure) {
+  Compiled sweep;
+  sweep.add(AuthorsOwn{}, "a", 56);
+  sweep.add_variant(RegisterCap{24});
+  sweep.codes.push_back({{RegisterCap{24}}, "kernel", "", "", {}, "the time was up", false, true});
+  const std::vector<Trial> trials = sweep.collapse();
+  ASSERT_TRUE(std::holds_alternative<NotCompiled>(trials[1].outcome));
+  EXPECT_EQ(std::get<NotCompiled>(trials[1].outcome).reason, "the time was up");
+  EXPECT_FALSE(trials[1].facts);
+}
+
 TEST(Collapse, CodesAreFoundByPolicyWhateverTheirOrder) {
   Compiled sweep;
   sweep.add_code(RegisterCap{32}, "b", 32);

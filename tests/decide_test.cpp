@@ -34,7 +34,9 @@ std::vector<Trial> trials_with(const std::vector<std::pair<RegisterPolicy, Outco
   for (std::size_t i = 0; i < others.size(); ++i) {
     trials[i + 1].outcome = others[i].second;
     if (std::holds_alternative<NotLaunchable>(others[i].second)) trials[i + 1].facts->occupancy.reset();
-    if (std::holds_alternative<CompileFailed>(others[i].second)) trials[i + 1].facts.reset();
+    if (std::holds_alternative<CompileFailed>(others[i].second) ||
+        std::holds_alternative<NotCompiled>(others[i].second))
+      trials[i + 1].facts.reset();
   }
   return trials;
 }
@@ -56,6 +58,16 @@ TEST(Decide, LeavesTheSourceAloneWhenOnlyAFlagGains) {
   EXPECT_EQ(verdict.best_id, 1);
   EXPECT_EQ(verdict.best_in_source_id, 0);
   EXPECT_EQ(verdict.speedup_in_source, (Interval{1, 1, 1}));
+}
+
+TEST(Decide, SaysHowManyBudgetsWereNotCompiled) {
+  const std::vector<std::pair<RegisterPolicy, Outcome>> slower{{RegisterCap{57}, measured(1.2)},
+                                                               {RegisterCap{58}, NotCompiled{"no time"}},
+                                                               {RegisterCap{59}, NotCompiled{"no time"}}};
+  const Verdict verdict = decide(trials_with(slower), 0, {});
+  EXPECT_EQ(verdict.kind, Verdict::Kind::no_gain);
+  EXPECT_EQ(verdict.reason, "nothing is faster by more than 0.5 %, of what was compiled: 2 budgets were not");
+  EXPECT_EQ(verdict.best_id, 0);
 }
 
 TEST(Decide, GivesATieToTheFormThatTravelsWithTheSource) {
@@ -236,6 +248,77 @@ TEST(TimedTrial, IsTheOneWithTheSameCode) {
   const auto trials = trials_with({{RegisterCap{64}, measured(0.8)}, {RegisterCap{65}, SameCodeAs{1}}});
   EXPECT_EQ(timed_trial(trials, 2).variant.id, 1);
   EXPECT_EQ(timed_trial(trials, 1).variant.id, 1);
+}
+
+// One launch per sample, 0.4 of whose 1 ms an empty kernel takes, with steps of `step_us`.
+MeasureSettings one_launch(double step_us, bool restored = true) {
+  MeasureSettings settings;
+  settings.restored = restored;
+  settings.cold = !restored;
+  settings.launch_overhead_ms = 0.4;
+  settings.timer_resolution_ms = step_us / 1000;
+  return settings;
+}
+
+TEST(Decide, SaysThatNothingCanBeSeenOfALaunchTooShortForItsTimer) {
+  const auto trials = trials_with({{RegisterCap{57}, measured(0.999)}});
+  const Verdict verdict = decide(trials, 0, one_launch(50));
+  EXPECT_EQ(verdict.kind, Verdict::Kind::not_resolvable);
+  EXPECT_EQ(verdict.best_id, 0);
+  for (const char* part : {"1000.00 us", "400.00 us", "50.00 us", "8.3 %", "--set", "own output"})
+    EXPECT_NE(verdict.reason.find(part), std::string::npos) << verdict.reason;
+  EXPECT_NE(decide(trials, 0, one_launch(50, false)).reason.find("--cold"), std::string::npos);
+}
+
+TEST(Decide, SeesAGainThatIsLargerThanAStepOfTheTimer) {
+  const auto trials = trials_with({{RegisterCap{57}, measured(0.8)}});
+  EXPECT_EQ(decide(trials, 0, one_launch(50)).kind, Verdict::Kind::improved);
+  EXPECT_EQ(decide(trials, 0, one_launch(250)).kind, Verdict::Kind::not_resolvable);
+}
+
+TEST(Decide, KeepsItsWordWhereTheTimerIsFineEnough) {
+  const auto trials = trials_with({{RegisterCap{57}, measured(0.999)}});
+  EXPECT_EQ(decide(trials, 0, one_launch(0.5)).kind, Verdict::Kind::no_gain);
+  // Nothing was measured of the timer, or many launches share a sample.
+  EXPECT_EQ(decide(trials, 0, one_launch(0)).kind, Verdict::Kind::no_gain);
+  MeasureSettings many = one_launch(50);
+  many.launches_per_sample = 100;
+  EXPECT_EQ(decide(trials, 0, many).kind, Verdict::Kind::no_gain);
+}
+
+TEST(Decide, SaysSoWhereALaunchTakesNoLongerThanAnEmptyOne) {
+  MeasureSettings settings = one_launch(0.5);
+  settings.launch_overhead_ms = 1.1;
+  const Verdict verdict = decide(trials_with({{RegisterCap{57}, measured(0.999)}}), 0, settings);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::not_resolvable);
+  EXPECT_NE(verdict.reason.find("nothing of the kernel's own time"), std::string::npos) << verdict.reason;
+}
+
+// The same code the other way, at `ms` in each of 15 rounds.
+Measurement other_way(Measurement measured, double ms) {
+  for (int round = 1; round <= 15; ++round) measured.other_way.push_back({round, ms * (1 + 0.0001 * (round % 3))});
+  return measured;
+}
+
+TEST(Decide, NamesTheSimplestFormOfTheBestTheOtherWay) {
+  auto trials = trials_with({{RegisterCap{57}, other_way(measured(0.8), 2.0)},
+                             {RegisterCap{60}, other_way(measured(0.85), 1.5)},
+                             {LaunchBounds{256, 0}, SameCodeAs{2}}});
+  trials[0].outcome = other_way(measured(1.0, 0), 1.8);
+  const Verdict verdict = decide(trials, 0, {});
+  EXPECT_EQ(verdict.best_id, 1);
+  EXPECT_NEAR(verdict.speedup_other_way.median, 0.9, 0.001);
+  EXPECT_EQ(verdict.best_other_way_id, 3);
+  EXPECT_NEAR(verdict.speedup_of_best_other_way.median, 1.2, 0.001);
+}
+
+TEST(Decide, NamesNobodyTheOtherWayFromTooFewRounds) {
+  auto trials = trials_with({{RegisterCap{57}, measured(0.8)}});
+  trials[0].outcome = other_way(measured(1.0, 0), 1.8);
+  Measurement few = measured(0.8);
+  few.other_way = {{1, 3.0}, {2, 3.0}, {3, 3.0}};
+  trials[1].outcome = few;
+  EXPECT_FALSE(decide(trials, 0, {}).best_other_way_id);
 }
 
 }  // namespace

@@ -69,9 +69,10 @@ dynamic_shared_bytes = "block * 4"
 options = ["-use_fast_math", "-DX=1"]
 include = ["inc", "/opt/inc"]
 seed = 7
+metric = { bytes = "8 * n", flops = 12 }
 [args]
 in = { buffer = "n", init = "uniform(0, 1)" }
-out = { buffer = "n", output = true, tolerance = 1e-5, rtol = 1 }
+out = { buffer = "n", output = true, tolerance = 1e-5, rtol = 1, ulps = 4 }
 n = "n"
 a = 2.5
 flag = true
@@ -90,17 +91,20 @@ raw = { buffer = 12, type = "float4", atol = 0.5, output = false }
   EXPECT_EQ(d.options, (Texts{"-use_fast_math", "-DX=1"}));
   EXPECT_EQ(d.include_folders, (std::vector<fs::path>{"inc", "/opt/inc"}));
   EXPECT_EQ(d.seed, 7u);
+  EXPECT_EQ(d.bytes->text, "8 * n");
+  EXPECT_EQ(d.flops->text, "12");
   EXPECT_EQ(d.base_folder, "dir");
   ASSERT_EQ(d.arguments.size(), 7u);
   EXPECT_EQ(d.arguments[0].parameter, "in");
-  EXPECT_EQ(d.arguments[0].origin.text, "dir/k.cu:14: args.in");
+  EXPECT_EQ(d.arguments[0].origin.text, "dir/k.cu:15: args.in");
   EXPECT_EQ(d.arguments[0].length->text, "n");
-  EXPECT_EQ(d.arguments[0].length->origin.text, "dir/k.cu:14: args.in.buffer");
+  EXPECT_EQ(d.arguments[0].length->origin.text, "dir/k.cu:15: args.in.buffer");
   EXPECT_EQ(d.arguments[0].init, "uniform(0, 1)");
   EXPECT_FALSE(d.arguments[0].output.has_value());
   EXPECT_EQ(d.arguments[1].output, true);
   EXPECT_EQ(d.arguments[1].absolute_tolerance, 1e-5);
   EXPECT_EQ(d.arguments[1].relative_tolerance, 1.0);
+  EXPECT_EQ(d.arguments[1].ulp_tolerance, 4);
   EXPECT_EQ(d.arguments[2].scalar->text, "n");
   EXPECT_EQ(d.arguments[3].scalar->text, "2.5");
   EXPECT_EQ(d.arguments[4].scalar->text, "true");
@@ -206,6 +210,10 @@ TEST(Description, RefusesValuesOfTheWrongType) {
   expect_refusal("args.x = { buffer = 1, tolerance = -1 }", {"dir/k.cu:4: args.x.tolerance", "0 or more"});
   expect_refusal("args.x = { buffer = 1, rtol = nan }", {"dir/k.cu:4: args.x.rtol", "finite"});
   expect_refusal("args.x = { buffer = 1, rtol = \"1\" }", {"dir/k.cu:4: args.x.rtol", "a string"});
+  expect_refusal("args.x = { buffer = 1, ulps = 0.5 }", {"dir/k.cu:4: args.x.ulps", "integer"});
+  expect_refusal("args.x = { buffer = 1, ulps = -1 }", {"dir/k.cu:4: args.x.ulps", "integer"});
+  expect_refusal("metric = { joules = 1 }", {"joules", "bytes"});
+  expect_refusal("metric = 8", {"metric", "a table"});
   expect_refusal("args.x = { buffer = 1, atol = 1, tolerance = 1 }", {"dir/k.cu:4: args.x", "write one"});
   expect_refusal("options = \"-O3\"", {"dir/k.cu:4: options", "a list of strings"});
   expect_refusal("options = [\n1]", {"dir/k.cu:5: options", "an integer"});
@@ -413,6 +421,19 @@ TEST(Description, KnobsThatContradictEachOtherAreRefused) {
   EXPECT_NO_THROW(with_flags(read("block_macro = \"B\"\nblock = [\"16x16\", 256]"), {})) << "the author's stays";
   expect_error([] { with_flags(read("kernel = \"f<U, 2>\"\ntune = {U = [1]}"), {}); }, ErrorKind::bad_description,
                {"\"U\" in \"f<U, 2>\"", "cannot be a template argument"});
+}
+
+TEST(Description, TakesMetricsFromFlags) {
+  DescriptionFlags flags;
+  flags.metrics = {"bytes=8*n", "flops = 2*n"};
+  const LaunchDescription d = with_flags({}, flags);
+  EXPECT_EQ(d.bytes->text, "8*n");
+  EXPECT_EQ(d.flops->text, "2*n");
+  EXPECT_EQ(d.flops->origin.text, "--metric flops");
+  for (const char* bad : {"bytes", "=8", "joules=1"}) {
+    flags.metrics = {bad};
+    expect_error([&] { with_flags({}, flags); }, ErrorKind::bad_description, {"--metric"});
+  }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct FakeCode {
   std::optional<Shot> at_check = {};
   int fails_at_sample = 0;  // from 1; 0: never
   Shot failure = Faulted{"planted"};
+  double cold_ms = 0;                // with nothing in L2; 0: as long as ever
   std::vector<double> factors = {};  // recorded noise, one of which is drawn for each sample, in place of the other
 };
 
@@ -36,6 +37,12 @@ struct FakeGpu {
   std::vector<double> series =
       {};         // recorded drift by round, as a factor; codes without a series of their own follow it
   int start = 0;  // round of the recorded series at which the run begins
+  bool can_flush = true;
+  double launch_overhead_ms = 0;  // in every sample of one launch
+  double timer_resolution_ms = 0;
+  bool restored = false;
+  // What is read of the clocks in the nth round; none beyond its end, and none at all when empty.
+  std::vector<ClockReading> clocks = {};
 };
 
 class FakeBench final : public Bench {
@@ -44,7 +51,9 @@ class FakeBench final : public Bench {
       : codes_(std::move(codes)), gpu_(gpu), random_(seed), position_(gpu.start) {}
 
   ReferenceRun set_reference(const Candidate& reference) override {
-    return {time(reference.id), gpu_.launches_per_sample, false};
+    const SampleMode mode = gpu_.launches_per_sample > 1 ? SampleMode::graph : SampleMode::one_launch;
+    return {time(reference.id), gpu_.launches_per_sample, gpu_.restored,           mode,
+            gpu_.can_flush,     gpu_.launch_overhead_ms,  gpu_.timer_resolution_ms};
   }
 
   Shot check(const Candidate& candidate) override {
@@ -66,7 +75,23 @@ class FakeBench final : public Bench {
     return spend(time(candidate.id), gpu_.launches_per_sample);
   }
 
+  Shot sample_cold(const Candidate& candidate) override {
+    const FakeCode& code = codes_.at(candidate.id);
+    ++cold_launches[candidate.id];
+    const double factor = code.cold_ms > 0 ? code.cold_ms / code.ms : 1;
+    return spend(time(candidate.id) * factor, 1);
+  }
+
+  std::vector<ClockReading> take_clock_readings() override {
+    // Asked before each round and after it; what is asked before belongs to nobody.
+    if (asked_before_ = !asked_before_; asked_before_) return {};
+    const auto round = static_cast<std::size_t>(round_++);
+    if (round >= gpu_.clocks.size()) return {};
+    return {gpu_.clocks[round]};
+  }
+
   std::map<int, int> launches;
+  std::map<int, int> cold_launches;
   std::map<int, int> samples;
   double spent_ms = 0;
 
@@ -103,6 +128,8 @@ class FakeBench final : public Bench {
   int position_ = 0;
   int calls_ = 0;
   bool slow_clock_ = false;
+  bool asked_before_ = false;
+  int round_ = 0;
 };
 
 // Keeps everything that the race tells.

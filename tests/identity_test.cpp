@@ -248,6 +248,7 @@ class IdentityOfKernels : public Identity, public testing::WithParamInterface<st
 TEST_P(IdentityOfKernels, OnEveryArchitecture) {
   const Source source = read_source(std::filesystem::path(REGTUNE_SOURCE_FOLDER) / "kernels" / GetParam());
   const bool is_slow = source.text.find("#include <cub/") != std::string::npos;  // 2 s for each compilation
+  if (is_slow && older_than_12_9()) GTEST_SKIP() << "the CUB of CUDA 12.4 includes <cstdio>, which NVRTC has not";
   int turn = 0;
   for (const std::string& architecture : known_architectures()) {
     if (!is_full() && is_slow && architecture != "sm_90") continue;

@@ -49,10 +49,14 @@ class DeviceInAProcess final : public Bench {
         }) {}
 
   ReferenceRun set_reference(const Candidate& reference) override {
-    return {std::get<double>(ask(reference)), 1, false};
+    ReferenceRun run;
+    run.ms = std::get<double>(ask(reference));
+    run.can_flush = false;
+    return run;
   }
   Shot check(const Candidate& candidate) override { return ask(candidate); }
   Shot sample(const Candidate& candidate) override { return ask(candidate); }
+  Shot sample_cold(const Candidate& candidate) override { return ask(candidate); }
 
  private:
   Shot ask(const Candidate& candidate) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "fake_bench.hpp"
 
@@ -166,13 +167,11 @@ TEST(Race, DecidesFromFreshSamplesOnly) {
   FakeBench bench(spilling_landscape(static_cast<int>(policies.size()), 0.01, 3), {}, 3);
   Witness witness;
   const SimulatedRun run = run_race(bench, trials_of(policies), witness);
-  // No race round after the first round of the confirmation.
-  bool confirming = false;
-  for (const Witness::Round& round : witness.rounds) {
-    confirming = confirming || round.phase == RacePhase::confirmation;
-    EXPECT_EQ(round.phase == RacePhase::confirmation, confirming);
-  }
-  ASSERT_TRUE(confirming);
+  // No race round after the first round of the confirmation, and none of either after the first the other way.
+  EXPECT_TRUE(std::is_sorted(witness.rounds.begin(), witness.rounds.end(),
+                             [](const auto& a, const auto& b) { return a.phase < b.phase; }));
+  ASSERT_TRUE(std::any_of(witness.rounds.begin(), witness.rounds.end(),
+                          [](const auto& round) { return round.phase == RacePhase::confirmation; }));
   int finalists = 0;
   for (const auto& [id, outcome] : run.result.outcomes) {
     const auto* measured = std::get_if<Measurement>(&outcome);
@@ -180,13 +179,16 @@ TEST(Race, DecidesFromFreshSamplesOnly) {
     ++finalists;
     // Each sample is the one that was told for its phase and round: none is used twice.
     for (const Witness::Round& round : witness.rounds) {
-      const auto& samples = round.phase == RacePhase::race ? measured->race : measured->confirmation;
+      const auto& samples = round.phase == RacePhase::race           ? measured->race
+                            : round.phase == RacePhase::confirmation ? measured->confirmation
+                                                                     : measured->other_way;
       const auto found = std::find_if(samples.begin(), samples.end(),
                                       [&](const Sample& sample) { return sample.round == round.number; });
       ASSERT_NE(found, samples.end());
       EXPECT_EQ(found->ms, round.ms.at(id));
     }
-    EXPECT_EQ(measured->race.size() + measured->confirmation.size(), witness.rounds.size());
+    EXPECT_EQ(measured->race.size() + measured->confirmation.size() + measured->other_way.size(),
+              witness.rounds.size());
     std::vector<double> confirmed;
     for (const Sample& sample : measured->confirmation) confirmed.push_back(sample.ms);
     std::sort(confirmed.begin(), confirmed.end());
@@ -263,6 +265,132 @@ TEST(Race, HasNothingToDoForAnAuthorAlone) {
   const SimulatedRun run = run_race(bench, trials_of({AuthorsOwn{}}), witness);
   EXPECT_EQ(run.verdict.kind, Verdict::Kind::no_gain);
   EXPECT_LT(bench.spent_ms, 100);
+}
+
+// A race of these codes; id 0 is the author's.
+SimulatedRun race_of(const std::vector<FakeCode>& codes, FakeGpu gpu, MeasureSettings settings = {},
+                     FakeBench** keep = nullptr) {
+  static std::unique_ptr<FakeBench> bench;
+  std::map<int, FakeCode> landscape;
+  std::vector<RegisterPolicy> policies{AuthorsOwn{}};
+  for (std::size_t id = 0; id < codes.size(); ++id) {
+    landscape[static_cast<int>(id)] = codes[id];
+    if (id > 0) policies.push_back(RegisterCap{static_cast<int>(40 + id)});
+  }
+  bench = std::make_unique<FakeBench>(landscape, gpu, 3);
+  if (keep) *keep = bench.get();
+  Witness witness;
+  return run_race(*bench, trials_of(policies), witness, settings);
+}
+
+FakeCode code_of(double ms, double cold_ms = 0) {
+  FakeCode code{ms};
+  code.cold_ms = cold_ms;
+  return code;
+}
+
+TEST(OtherWay, TellsAWinnerThatLosesWithAColdCache) {
+  FakeBench* bench = nullptr;
+  const SimulatedRun run = race_of({code_of(1.0, 1.5), code_of(0.9, 1.7), code_of(0.9005, 1.3)}, {}, {}, &bench);
+  ASSERT_EQ(run.verdict.best_id, 1);
+  EXPECT_NEAR(run.verdict.speedup_other_way.median, 1.5 / 1.7, 0.01);
+  ASSERT_TRUE(run.verdict.best_other_way_id);
+  EXPECT_EQ(*run.verdict.best_other_way_id, 2);
+  EXPECT_NEAR(run.verdict.speedup_of_best_other_way.median, 1.5 / 1.3, 0.01);
+  EXPECT_EQ(bench->cold_launches.at(1), 15);
+  EXPECT_EQ(std::get<Measurement>(run.trials[1].outcome).other_way.size(), 15u);
+}
+
+TEST(OtherWay, KeepsSilentAboutAWinnerThatStays) {
+  const SimulatedRun run = race_of({code_of(1.0, 1.5), code_of(0.9, 1.4), code_of(0.95, 1.45)}, {});
+  EXPECT_EQ(run.verdict.best_id, 1);
+  EXPECT_FALSE(run.verdict.best_other_way_id);
+  EXPECT_NEAR(run.verdict.speedup_other_way.median, 1.5 / 1.4, 0.01);
+}
+
+TEST(OtherWay, NamesTheAuthorsCodeWhereTheWinnerIsSlower) {
+  const SimulatedRun run = race_of({code_of(1.0, 1.5), code_of(0.9, 1.7)}, {});
+  EXPECT_EQ(run.verdict.best_id, 1);
+  EXPECT_EQ(run.verdict.best_other_way_id, 0);
+}
+
+TEST(OtherWay, IsNotTakenWhereNothingCanBeFlushed) {
+  FakeGpu gpu;
+  gpu.can_flush = false;
+  FakeBench* bench = nullptr;
+  const SimulatedRun run = race_of({code_of(1.0, 1.5), code_of(0.9, 1.7)}, gpu, {}, &bench);
+  EXPECT_TRUE(bench->cold_launches.empty());
+  EXPECT_FALSE(run.verdict.best_other_way_id);
+  EXPECT_EQ(run.verdict.speedup_other_way, Interval{});
+}
+
+TEST(OtherWay, ChoosesNobodyAndStaysWithinTheBudget) {
+  MeasureSettings settings;
+  settings.budget_s = 0.2;
+  FakeBench* bench = nullptr;
+  race_of({code_of(1.0, 1.5), code_of(0.9, 1.7)}, {}, settings, &bench);
+  EXPECT_LE(bench->spent_ms, 210);
+}
+
+TEST(ColdRace, ComparesColdTimesWithColdOnes) {
+  // Cold launches take four times as long: by its check, which is warm, none is hopeless.
+  FakeGpu gpu;
+  gpu.launches_per_sample = 20;
+  MeasureSettings settings;
+  settings.cold = true;
+  FakeBench* bench = nullptr;
+  const SimulatedRun run = race_of({code_of(0.05, 0.2), code_of(0.05, 0.19), code_of(0.04, 0.1901), code_of(0.05, 0.4)},
+                                   gpu, settings, &bench);
+  EXPECT_EQ(run.verdict.kind, Verdict::Kind::improved);
+  EXPECT_EQ(run.verdict.best_id, 1);
+  EXPECT_NEAR(run.verdict.speedup.median, 0.2 / 0.19, 0.01);
+  EXPECT_NEAR(std::get<Measurement>(run.trials[0].outcome).time_ms.median, 0.2, 0.01);
+  EXPECT_EQ(run.result.settings.launches_per_sample, 1);
+  EXPECT_EQ(run.result.settings.sample_mode, SampleMode::one_launch);
+  // The other way is the warm one, where another is best.
+  EXPECT_EQ(run.verdict.best_other_way_id, 2);
+  EXPECT_TRUE(std::holds_alternative<Abandoned>(run.trials[3].outcome));
+}
+
+TEST(Race, SaysHowItsSamplesWereTaken) {
+  FakeGpu gpu;
+  gpu.launches_per_sample = 200;
+  gpu.launch_overhead_ms = 0.002;
+  gpu.timer_resolution_ms = 0.0005;
+  const MeasureSettings settings = race_of({code_of(0.005), code_of(0.004)}, gpu).result.settings;
+  EXPECT_EQ(settings.sample_mode, SampleMode::graph);
+  EXPECT_EQ(settings.launches_per_sample, 200);
+  EXPECT_EQ(settings.launch_overhead_ms, 0.002);
+  EXPECT_EQ(settings.timer_resolution_ms, 0.0005);
+}
+
+TEST(Race, DropsTheRoundsOfAThrottleAndCountsThem) {
+  const ClockReading free{1980};
+  const ClockReading capped{1500, {"power cap"}};
+  FakeGpu gpu;
+  gpu.clocks = {free, capped, capped, free, free, free, free, free, free, free, free, capped, free};
+  Witness witness;
+  FakeBench bench({{0, {1.0}}, {1, {0.9}}}, gpu, 3);
+  const SimulatedRun run = run_race(bench, trials_of({AuthorsOwn{}, RegisterCap{40}}), witness);
+  ASSERT_TRUE(run.result.clocks);
+  EXPECT_EQ(run.result.clocks->rounds_dropped, 3);
+  EXPECT_EQ(run.result.clocks->throttled_by, std::vector<std::string>{"power cap"});
+  EXPECT_EQ(run.verdict.best_id, 1);
+  // None of the dropped ones was told, and as many were taken in their place.
+  for (const Witness::Round& round : witness.rounds)
+    EXPECT_TRUE(round.phase != RacePhase::race || (round.number != 2 && round.number != 3)) << round.number;
+  const auto& measured = std::get<Measurement>(run.trials[1].outcome);
+  EXPECT_GE(measured.race.size(), 8u);
+  EXPECT_GE(measured.confirmation.size(), 15u);
+}
+
+TEST(Race, GoesOnWhereTheCardThrottlesAllTheTime) {
+  FakeGpu gpu;
+  gpu.clocks.assign(1000, {1500, {"power cap"}});
+  const SimulatedRun run = race_of({code_of(1.0), code_of(0.9)}, gpu);
+  EXPECT_EQ(run.verdict.best_id, 1);
+  EXPECT_EQ(run.result.clocks->rounds_dropped, 8);
+  EXPECT_TRUE(run.result.clocks->gave_up_dropping);
 }
 
 }  // namespace

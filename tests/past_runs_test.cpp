@@ -106,6 +106,7 @@ class KilledBench final : public Bench {
   KilledBench(FakeBench& bench, int samples) : bench_(bench), left_(samples) {}
   ReferenceRun set_reference(const Candidate& reference) override { return bench_.set_reference(reference); }
   Shot check(const Candidate& candidate) override { return bench_.check(candidate); }
+  Shot sample_cold(const Candidate& candidate) override { return sample(candidate); }
   Shot sample(const Candidate& candidate) override {
     if (--left_ == 0) kill(getpid(), SIGKILL);
     return bench_.sample(candidate);

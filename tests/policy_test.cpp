@@ -61,5 +61,15 @@ TEST(Policy, AChoiceIsSpelledByWhatItChanges) {
   EXPECT_EQ(spell(SourceChoice{false, 0, {}}), "--register-usage-level=0");
 }
 
+TEST(Policy, ManyRangesAreSpelledByTheirNumber) {
+  std::vector<RegisterPolicy> policies{LaunchBounds{256, 0}};
+  for (int cap = 41; cap <= 55; cap += 2) policies.push_back(RegisterCap{cap});
+  EXPECT_EQ(spell(policies),
+            "__launch_bounds__(256), --maxrregcount=41, --maxrregcount=43, --maxrregcount=45, --maxrregcount=47, "
+            "--maxrregcount=49, --maxrregcount=51, --maxrregcount=53, --maxrregcount=55");
+  policies.push_back(RegisterCap{57});
+  EXPECT_EQ(spell(policies), "__launch_bounds__(256), --maxrregcount=41..57 (9 of them)");
+}
+
 }  // namespace
 }  // namespace regtune

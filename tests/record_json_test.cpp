@@ -20,7 +20,11 @@ StaticFacts facts_with(int registers, BudgetStatus status, std::optional<Limiter
 }
 
 Measurement measurement() {
-  return {{{1, 1.5}, {2, 1.25}}, {{1, 0.1}, {2, 1e-7}, {3, 12345.678901234567}}, {1.0, 1.25, 1.5}, {0.9, 1.0, 1.1}};
+  return {{{1, 1.5}, {2, 1.25}},
+          {{1, 0.1}, {2, 1e-7}, {3, 12345.678901234567}},
+          {1.0, 1.25, 1.5},
+          {0.9, 1.0, 1.1},
+          {{1, 2.5}, {2, 2.25}}};
 }
 
 // Every alternative of every type that the record holds.
@@ -41,10 +45,13 @@ TuningRecord full_record() {
   r.sizes = {{"n", 16777216}, {"largest", INT64_MAX}, {"least", INT64_MIN}};
   r.arguments = {"out  float*"};
   r.author_shape = {{65536, 2, 3}, {32, 8, 1}, 4096};
-  r.settings = {0.01, 0.95, 30, 500, std::numeric_limits<std::uint64_t>::max(), 7, true};
+  r.settings = {0.01,   0.95,   30, 500, std::numeric_limits<std::uint64_t>::max(), 7, true, true, SampleMode::graph,
+                0.0021, 3.2e-05};
+  r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", "heat"}};
+  r.work = {1 << 30, INT64_MAX, 4123.5};
   const std::vector<RegisterPolicy> policies{
-      AuthorsOwn{},     CompilerDefault{}, RegisterCap{57}, LaunchBounds{256, 0}, LaunchBounds{256, 4},
-      MaxRegisters{64}, RegisterCap{58},   RegisterCap{59}, RegisterCap{60},      RegisterCap{61}};
+      AuthorsOwn{},    CompilerDefault{}, RegisterCap{57}, LaunchBounds{256, 0}, LaunchBounds{256, 4}, MaxRegisters{64},
+      RegisterCap{58}, RegisterCap{59},   RegisterCap{60}, RegisterCap{61},      RegisterCap{62}};
   const std::vector<Outcome> outcomes{measurement(),
                                       NotTimed{},
                                       CompileFailed{"k.cu(1): error\nx"},
@@ -54,6 +61,7 @@ TuningRecord full_record() {
                                       TimedOut{10000.5},
                                       WrongResult{"out[3] is 1, not 2"},
                                       Abandoned{"slower by half", measurement()},
+                                      NotCompiled{"no time was left"},
                                       Quarantined{"it faulted", "2026-01-02T03:04:05Z"}};
   const std::vector<BudgetStatus> statuses{BudgetStatus::not_asked, BudgetStatus::in_force, BudgetStatus::clamped,
                                            BudgetStatus::inert, BudgetStatus::overridden};
@@ -66,11 +74,14 @@ TuningRecord full_record() {
     trial.variant.block = r.author_shape.block;
     trial.shape = r.author_shape;
     trial.outcome = outcomes[i];
-    if (!std::holds_alternative<CompileFailed>(outcomes[i]))
+    if (!std::holds_alternative<CompileFailed>(outcomes[i]) && !std::holds_alternative<NotCompiled>(outcomes[i]))
       trial.facts = facts_with(24 + static_cast<int>(i), statuses[i % statuses.size()], limiters[i % limiters.size()]);
     r.trials.push_back(trial);
   }
   r.verdict = Verdict{Verdict::Kind::improved, 0, 8, 4, {1.1, 1.2, 1.3}, {1.0, 1.1, 1.2}, "because"};
+  r.verdict->speedup_other_way = {0.8, 0.9, 1.0};
+  r.verdict->best_other_way_id = 7;
+  r.verdict->speedup_of_best_other_way = {1.05, 1.15, 1.25};
   return r;
 }
 
@@ -103,6 +114,16 @@ TEST(RecordJson, KeepsEveryField) {
   EXPECT_EQ(after.settings.seed, before.settings.seed);
   EXPECT_EQ(after.settings.restored, true);
   EXPECT_EQ(after.settings.launches_per_sample, 7);
+  EXPECT_TRUE(after.settings.cold);
+  EXPECT_EQ(after.settings.sample_mode, SampleMode::graph);
+  EXPECT_EQ(after.settings.launch_overhead_ms, 0.0021);
+  EXPECT_EQ(after.settings.timer_resolution_ms, 3.2e-05);
+  EXPECT_EQ(after.clocks, before.clocks);
+  EXPECT_EQ(after.work, before.work);
+  EXPECT_EQ(std::get<Measurement>(after.trials[0].outcome).other_way, measurement().other_way);
+  EXPECT_EQ(after.verdict->speedup_other_way, before.verdict->speedup_other_way);
+  EXPECT_EQ(after.verdict->best_other_way_id, 7);
+  EXPECT_EQ(after.verdict->speedup_of_best_other_way, before.verdict->speedup_of_best_other_way);
   EXPECT_EQ(after.sizes, before.sizes);
   EXPECT_EQ(after.options, before.options);
   EXPECT_EQ(after.gpu->id, before.gpu->id);
@@ -150,6 +171,7 @@ TEST(RecordJson, KeepsEveryPolicyOutcomeAndFact) {
   EXPECT_EQ(measured.confirmation, measurement().confirmation) << "to the last bit";
   EXPECT_EQ(measured.time_ms, measurement().time_ms);
   EXPECT_EQ(measured.speedup, measurement().speedup);
+  EXPECT_EQ(std::get<NotCompiled>(after.trials[9].outcome).reason, "no time was left");
   EXPECT_EQ(std::get<Abandoned>(after.trials[8].outcome).so_far.race, measurement().race);
 }
 
@@ -232,6 +254,7 @@ TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
 TEST(RecordJson, EveryMissingKeyIsNamed) {
   const Json whole = document(full_record());
   for (const auto& [key, value] : whole.items()) {
+    if (key == "clocks" || key == "work") continue;  // where there are none
     Json part = whole;
     part.erase(key);
     EXPECT_TRUE(says(refusal(part), "the key '" + key + "' is missing"));
@@ -257,8 +280,9 @@ TEST(RecordJson, EveryValueOfTheWrongTypeIsNamed) {
     const Json::json_pointer pointer(path);
     Json part = whole;
     part[pointer] = Json::object({{"an", "object"}});
-    // The spelling of a trial's policy is for people; it is not read back.
+    // The spelling of a trial's policy and its rates are for people; they are not read back.
     if (path.size() > 7 && path.ends_with("/budget")) continue;
+    if (path.find("/rates/") != std::string::npos) continue;
     refusal(part);
   }
   for (const auto& [path, said] : {std::pair{"/host", "'host'"},
@@ -295,7 +319,7 @@ TEST(RecordJson, NumbersThatDoNotFitAreRefused) {
 
 TEST(RecordJson, VariantsNameOnlyVariantsThatThereAre) {
   const Json whole = document(full_record());
-  for (const auto& [path, value] : {std::pair{"/verdict/best", 10},
+  for (const auto& [path, value] : {std::pair{"/verdict/best", 11},
                                     {"/verdict/reference", -1},
                                     {"/verdict/best_in_source", 99},
                                     {"/trials/4/outcome/variant", 4},
@@ -333,6 +357,41 @@ TEST(RecordJson, GarbageIsRefused) {
   for (const char* text : {"null", "1", "\"regtune record\"", "[]", "{}", "[[[]]]", "{\"format\": {}}",
                            R"({"format": "regtune record", "format_version": 1})"})
     refusal(Json::parse(text));
+}
+
+TEST(RecordJson, ReadsARecordOfBeforeSamplesHadAMode) {
+  Json json = document(full_record());
+  for (const char* key : {"cold", "sample_mode", "launch_overhead_ms", "timer_resolution_ms"})
+    json["settings"].erase(key);
+  json.erase("clocks");
+  json.erase("work");
+  const TuningRecord record = record_from_json(json, "run.json");
+  EXPECT_EQ(record.settings.sample_mode, SampleMode::back_to_back);
+  EXPECT_FALSE(record.settings.cold);
+  EXPECT_EQ(record.settings.timer_resolution_ms, 0);
+  EXPECT_FALSE(record.clocks);
+  EXPECT_EQ(record.work, Work{});
+}
+
+TEST(RecordJson, RefusesASampleModeThatItDoesNotKnow) {
+  Json json = document(full_record());
+  json["settings"]["sample_mode"] = "telepathy";
+  EXPECT_TRUE(says(refusal(json), "sample_mode"));
+}
+
+TEST(RecordJson, WritesTheRatesOfWhatWasTimed) {
+  TuningRecord record = full_record();
+  record.work = {5'000'000'000, 0, 8000};
+  Json trials = document(record)["trials"];
+  // 5 GB in 1.25 ms.
+  EXPECT_DOUBLE_EQ(trials[0]["rates"]["gb_per_s"].get<double>(), 4000);
+  EXPECT_DOUBLE_EQ(trials[0]["rates"]["share_of_copy"].get<double>(), 0.5);
+  EXPECT_FALSE(trials[0]["rates"].contains("gflop_per_s"));
+  EXPECT_FALSE(trials[1].contains("rates"));
+  record.work = {0, 5'000'000'000, 8000};
+  trials = document(record)["trials"];
+  EXPECT_DOUBLE_EQ(trials[0]["rates"]["gflop_per_s"].get<double>(), 4000);
+  EXPECT_FALSE(trials[0]["rates"].contains("gb_per_s"));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ Trial& add(TuningRecord& record, const RegisterPolicy& policy, int registers, co
   trial.variant.block = kBlock;
   trial.shape = {{65536, 1, 1}, kBlock, 0};
   trial.outcome = outcome;
-  if (!std::holds_alternative<CompileFailed>(outcome)) {
+  if (!std::holds_alternative<CompileFailed>(outcome) && !std::holds_alternative<NotCompiled>(outcome)) {
     trial.facts.emplace();
     trial.facts->registers_per_thread = registers;
     trial.facts->spill_store_bytes = spills.store;
@@ -220,6 +220,21 @@ TEST(Report, WithoutAGpuThereAreFactsAndNoTimes) {
   EXPECT_LT(text.find("__launch_bounds__(256)"), text.find("--maxrregcount=57")) << "most registers first";
 }
 
+TEST(Report, SaysWhatTheCompileBudgetLeftOut) {
+  TuningRecord record = improved_record();
+  for (const int cap : {100, 101, 102, 104}) add(record, RegisterCap{cap}, 0, NotCompiled{"the time was up"});
+  EXPECT_TRUE(holds(report(record), "compiled 6 variants -> 4 distinct codes\n")) << report(record);
+  const std::string said =
+      "4 of 10 budgets were not compiled, and one of them may be better: --maxrregcount=100..102, "
+      "--maxrregcount=104: the time was up\n";
+  EXPECT_TRUE(holds(report(record), said)) << report(record);
+  EXPECT_TRUE(holds(answer_text(record), said)) << "who looks it up is told too";
+  record.trials.back().variant.choice.renamed = true;
+  EXPECT_TRUE(holds(report(record), "--maxrregcount=100..102; 1 with another name, macro, option or block: the time"))
+      << report(record);
+  EXPECT_FALSE(holds(report(improved_record()), "not compiled"));
+}
+
 // 30 codes, each slower than the one before; the author's is the slowest.
 TuningRecord long_record() {
   TuningRecord record = record_with_gpu();
@@ -319,6 +334,69 @@ TEST(Report, TheAnswerOfALookUpSaysWhatAndWhere) {
   EXPECT_EQ(text.rfind("decayWide(const float*, float*, unsigned long)   m = 4   n = 16777216   block 256\n", 0), 0u);
   EXPECT_TRUE(holds(text, "NVIDIA H200, sm_90 | driver 580.159.04 | NVRTC 13.0.88 | measured 2026-01-02T03:04:05Z\n"));
   EXPECT_TRUE(holds(text, "best: 1.15x faster than the author's code")) << text;
+}
+
+TEST(Report, SaysHowItWasTimed) {
+  TuningRecord record = improved_record();
+  EXPECT_TRUE(holds(report(record), "timed in samples of one launch\n"));
+  record.settings.restored = record.settings.cold = true;
+  EXPECT_TRUE(holds(report(record),
+                    "samples of one launch, the buffers restored before each, the L2 cache flushed before each\n"));
+  record.settings = {};
+  record.settings.launches_per_sample = 210;
+  record.settings.sample_mode = SampleMode::graph;
+  record.clocks = ClockWatch{100, 1980, 1980, 1980, 0, false, {}};
+  EXPECT_TRUE(holds(report(record), "timed in samples of 210 launches, replayed as a CUDA graph; SM clock 1980 MHz\n"));
+  record.settings.sample_mode = SampleMode::back_to_back;
+  record.clocks = ClockWatch{100, 1500, 1755, 1980, 3, false, {"power cap", "heat"}};
+  EXPECT_TRUE(holds(report(record),
+                    "210 launches back to back; SM clock 1755 MHz (1500 to 1980); throttled: 3 rounds "
+                    "dropped (power cap, heat)\n"));
+  record.clocks->gave_up_dropping = true;
+  EXPECT_TRUE(holds(report(record), "dropped (power cap, heat), and the later ones kept"));
+}
+
+TEST(Report, SaysThatNothingCanBeResolved) {
+  TuningRecord record = improved_record();
+  record.verdict->kind = Verdict::Kind::not_resolvable;
+  record.verdict->best_id = record.verdict->best_in_source_id = 0;
+  record.verdict->reason = "one launch takes 5 us";
+  EXPECT_TRUE(
+      holds(report(record), "not resolvable at this size: one launch takes 5 us. Until then, leave it as it is.\n"));
+}
+
+TEST(Report, SaysWhatBecomesOfTheWinnerWithAColdCache) {
+  TuningRecord record = improved_record();
+  EXPECT_FALSE(holds(report(record), "L2"));
+  record.verdict->speedup_other_way = {1.06, 1.07, 1.08};
+  EXPECT_TRUE(holds(report(record), "with L2 flushed before each launch: 1.070x (1.060 to 1.080)\n"));
+  record.verdict->best_other_way_id = 4;
+  record.verdict->speedup_of_best_other_way = {1.19, 1.2, 1.21};
+  EXPECT_TRUE(holds(report(record),
+                    "with L2 flushed before each launch another is best: 1.200x (1.190 to 1.210):  "
+                    "__launch_bounds__(256); the one above: 1.070x\n"))
+      << report(record);
+  record.verdict->best_other_way_id = 0;
+  record.verdict->speedup_other_way = {0.93, 0.94, 0.95};
+  EXPECT_TRUE(holds(report(record), "with L2 flushed before each launch: 0.940x: slower than the author's code\n"));
+  record.settings.cold = true;
+  EXPECT_TRUE(holds(report(record), "with a warm L2 cache: 0.940x"));
+}
+
+TEST(Report, AddsRatesWhereTheAuthorCountsBytesOrFlops) {
+  TuningRecord record = improved_record();
+  EXPECT_FALSE(holds(report(record), "GB/s"));
+  record.work.bytes = std::int64_t{4} << 30;
+  record.work.flops = 1'000'000'000;
+  std::string text = report(record);
+  EXPECT_TRUE(holds(squeezed(line_with(text, "time (ms)")), "vs author's GB/s GFLOP/s budget")) << text;
+  EXPECT_FALSE(holds(text, "of copy"));
+  // 4 GiB in 1.291 ms.
+  EXPECT_TRUE(holds(squeezed(line_with(text, "<- write this")), "1.11x 3326.9 774.6 __launch")) << text;
+  record.work.peak_copy_gb_per_s = 4000;
+  text = report(record);
+  EXPECT_TRUE(holds(squeezed(line_with(text, "time (ms)")), "vs author's GB/s of copy GFLOP/s budget")) << text;
+  EXPECT_TRUE(holds(squeezed(line_with(text, "<- write this")), "1.11x 3326.9 83.2 % 774.6 __launch")) << text;
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ class Text {
     for (const Sample& sample : samples) *this << sample.round << sample.ms;
     return *this << "end";
   }
-  Text& operator<<(const Measurement& m) { return *this << m.race << m.confirmation << m.time_ms << m.speedup; }
+  Text& operator<<(const Measurement& m) {
+    return *this << m.race << m.confirmation << m.time_ms << m.speedup << m.other_way;
+  }
   Text& operator<<(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) *this << line.size() << line;
     return *this << "end";
@@ -65,6 +67,7 @@ class Text {
   Text& operator<<(const Outcome& outcome) {
     *this << outcome.index();
     if (const auto* o = std::get_if<CompileFailed>(&outcome)) *this << o->message;
+    if (const auto* o = std::get_if<NotCompiled>(&outcome)) *this << o->reason;
     if (const auto* o = std::get_if<NotLaunchable>(&outcome)) *this << o->reason;
     if (const auto* o = std::get_if<SameCodeAs>(&outcome)) *this << o->variant_id;
     if (const auto* o = std::get_if<Faulted>(&outcome)) *this << o->message;
@@ -103,7 +106,12 @@ std::string text_of(const TuningRecord& r) {
        << r.source_hash << r.options << r.kernel << r.signature << r.arguments << r.author_shape;
   for (const auto& [name, value] : r.sizes) text << name << value;
   text << r.settings.margin << r.settings.confidence << r.settings.budget_s << r.settings.timeout_ms << r.settings.seed
-       << r.settings.launches_per_sample << r.settings.restored;
+       << r.settings.launches_per_sample << r.settings.restored << r.settings.cold << to_string(r.settings.sample_mode)
+       << r.settings.launch_overhead_ms << r.settings.timer_resolution_ms << r.work.bytes << r.work.flops
+       << r.work.peak_copy_gb_per_s;
+  if (r.clocks)
+    text << r.clocks->readings << r.clocks->min_sm_mhz << r.clocks->median_sm_mhz << r.clocks->max_sm_mhz
+         << r.clocks->rounds_dropped << r.clocks->gave_up_dropping << r.clocks->throttled_by;
   if (r.gpu) {
     const GpuState& g = *r.gpu;
     text << g.id.name << g.id.compute_major << g.id.compute_minor << g.id.sm_count << g.limits << g.driver_version
@@ -113,7 +121,8 @@ std::string text_of(const TuningRecord& r) {
   if (r.verdict) {
     const Verdict& v = *r.verdict;
     text << to_string(v.kind) << v.reference_id << v.best_id << v.best_in_source_id << v.speedup << v.speedup_in_source
-         << v.reason << v.best_renamed_id.value_or(-1) << v.speedup_renamed;
+         << v.reason << v.best_renamed_id.value_or(-1) << v.speedup_renamed << v.speedup_other_way
+         << v.best_other_way_id.value_or(-1) << v.speedup_of_best_other_way;
   }
   return text.str();
 }
@@ -138,6 +147,7 @@ Measurement sample_measurement() {
   Measurement measurement;
   measurement.race = {{1, 1.439}, {2, 1.44}, {2, 0.1}, {1, 1e-300}};
   measurement.confirmation = {{7, 1.291}};
+  measurement.other_way = {{1, 2.5}, {2, 0.5}};
   measurement.time_ms = {1.29, 1.291, 1.292};
   measurement.speedup = {std::numeric_limits<double>::quiet_NaN(), 1.11, std::numeric_limits<double>::infinity()};
   return measurement;
@@ -161,7 +171,9 @@ TuningRecord sample_record() {
   r.sizes = {{"n", 1 << 24}, {"m", -1}};
   r.arguments = {"in  const float*  16777216 x float, uniform(0, 1)"};
   r.author_shape = {{65536, 1, 1}, {256, 1, 1}, 1024};
-  r.settings = {0.01, 0.95, 30, 5000, ~std::uint64_t{0}, 3, true};
+  r.settings = {0.01, 0.95, 30, 5000, ~std::uint64_t{0}, 3, true, true, SampleMode::graph, 0.0021, 3.2e-05};
+  r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", ""}};
+  r.work = {1 << 30, INT64_MAX, 4123.5};
   const std::vector<std::pair<RegisterPolicy, Outcome>> trials = {
       {AuthorsOwn{}, sample_measurement()},
       {CompilerDefault{}, SameCodeAs{0}},
@@ -172,12 +184,14 @@ TuningRecord sample_record() {
       {RegisterCap{24}, WrongResult{"out[3]: 1 instead of 2"}},
       {RegisterCap{25}, CompileFailed{"(C7600)"}},
       {RegisterCap{26}, NotTimed{}},
-      {RegisterCap{27}, Quarantined{"it faulted: illegal address", "2025-12-31T23:59:59Z"}},
+      {RegisterCap{27}, NotCompiled{"no time was left"}},
+      {RegisterCap{28}, Quarantined{"it faulted: illegal address", "2025-12-31T23:59:59Z"}},
   };
   for (const auto& [policy, outcome] : trials) {
     const int id = static_cast<int>(r.trials.size());
     Trial trial{{id, policy, {256, 2, 1}}, {{4, 5, 6}, {256, 1, 1}, 64}, sample_facts(56 + id), outcome};
-    if (std::holds_alternative<CompileFailed>(outcome)) trial.facts.reset();
+    if (std::holds_alternative<CompileFailed>(outcome) || std::holds_alternative<NotCompiled>(outcome))
+      trial.facts.reset();
     if (std::holds_alternative<NotLaunchable>(outcome)) trial.facts->occupancy.reset();
     r.trials.push_back(trial);
   }
@@ -195,7 +209,10 @@ TuningRecord sample_record() {
                       {1.0, 1.01, 1.02},
                       "because",
                       2,
-                      {1.2, std::numeric_limits<double>::quiet_NaN(), 1.3}};
+                      {1.2, std::numeric_limits<double>::quiet_NaN(), 1.3},
+                      {0.8, 0.9, 1.0},
+                      3,
+                      {1.05, 1.15, 1.25}};
   return r;
 }
 
@@ -267,10 +284,10 @@ bool was_killed(pid_t child) {
 
 TEST_F(StoreTest, ReadsBackEveryFieldAndEveryOutcome) {
   const TuningRecord record = sample_record();
-  ASSERT_EQ(std::variant_size_v<Outcome>, 10u);
+  ASSERT_EQ(std::variant_size_v<Outcome>, 11u);
   std::vector<bool> covered(std::variant_size_v<Outcome>);
   for (const Trial& trial : record.trials) covered[trial.outcome.index()] = true;
-  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 10);
+  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 11);
   Store store = Store::open(file());
   const std::int64_t run = store_finished(store, record);
   const auto loaded = store.load(run);
@@ -911,6 +928,22 @@ TEST(DefaultCachePath, FollowsTheEnvironment) {
   unsetenv("XDG_CACHE_HOME");
   unsetenv("HOME");
   EXPECT_THROW(default_cache_path(), Error);
+}
+
+TEST_F(StoreTest, KeepsACopysBandwidthForEachModelAndDriver) {
+  GpuState gpu = *sample_record().gpu;
+  {
+    Store store = Store::open(file());
+    EXPECT_FALSE(store.copy_bandwidth(gpu));
+    store.keep_copy_bandwidth(gpu, 4000);
+    store.keep_copy_bandwidth(gpu, 4123.5);
+  }
+  Store store = Store::open(file());
+  EXPECT_EQ(store.copy_bandwidth(gpu), 4123.5);
+  gpu.id.name = "h200";  // the same model
+  EXPECT_EQ(store.copy_bandwidth(gpu), 4123.5);
+  gpu.driver_version = "999.1";
+  EXPECT_FALSE(store.copy_bandwidth(gpu));
 }
 
 }  // namespace

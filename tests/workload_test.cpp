@@ -359,6 +359,10 @@ TEST(Workload, ReadsInitialData) {
   expect_refusal_one("unsigned char*", "{buffer = 1, init = \"uniform(0, 300)\"}", {"0 to 255"});
   EXPECT_NO_THROW(plan_one("unsigned char*", "{buffer = 1, init = \"uniform(0, 256)\"}"));
   expect_refusal_one("const float*", "{buffer = 1, tolerance = 1}", {"no output"});
+  expect_refusal_one("const float*", "{buffer = 1, ulps = 1}", {"no output"});
+  expect_refusal_one("int*", "{buffer = 1, ulps = 1}", {"floating-point", "int", "atol"});
+  for (const char* type : {"__half*", "__nv_bfloat16*", "float*", "double*"})
+    EXPECT_EQ(std::get<BufferPlan>(plan_one(type, "{buffer = 1, ulps = 4}").parameters[0]).ulp_tolerance, 4) << type;
 }
 
 TEST(Workload, ChecksDataFiles) {
@@ -456,6 +460,17 @@ TEST(Workload, RoundsTo16BitsOnceToNearestEven) {
   check(ElementType::bf16, 0x7F80, bfloat_value);
   EXPECT_EQ(bits(ElementType::f16, 65519.99), 0x7BFF);
   EXPECT_FALSE(encode(ElementType::f16, 65520.0));
+}
+
+TEST(Workload, CountsWhatALaunchDoes) {
+  const std::string toml = saxpy_toml;
+  EXPECT_EQ(plan_of(toml).work, Work{});
+  const WorkloadPlan plan = plan_of("metric = { bytes = \"12 * n\", flops = \"2 * half\" }\n" + toml);
+  EXPECT_EQ(plan.work.bytes, 12000);
+  EXPECT_EQ(plan.work.flops, 1000);
+  for (const char* bad : {"0", "-n", "block", "nil"})
+    expect_error([&] { plan_of("metric.bytes = \"" + std::string(bad) + "\"\n" + toml); }, ErrorKind::bad_description,
+                 {"metric.bytes"});
 }
 
 }  // namespace

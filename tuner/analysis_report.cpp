@@ -50,7 +50,10 @@ std::string about_spills(const TuningRecord& record) {
   const Trial& author = record.trials.front();
   const bool any = std::any_of(record.trials.begin(), record.trials.end(),
                                [](const Trial& trial) { return trial.facts && spilled_bytes(trial) > 0; });
-  if (!any) return "spills: none under any budget";
+  const bool all_compiled = std::none_of(record.trials.begin(), record.trials.end(), [](const Trial& trial) {
+    return std::holds_alternative<NotCompiled>(trial.outcome);
+  });
+  if (!any) return fmt::format("spills: none under any budget{}", all_compiled ? "" : " that was compiled");
   const std::vector<std::string> cures = budgets_without_spills(record);
   if (!author.facts || spilled_bytes(author) == 0)
     return fmt::format("spills: none in the author's code; {}", fmt::join(cures, ", "));
@@ -144,6 +147,16 @@ std::vector<std::string> diagnosis(const TuningRecord& record) {
   if (const auto* refused = std::get_if<NotLaunchable>(&record.trials.front().outcome))
     texts.push_back("launch: the author's code cannot be launched: " + refused->reason);
   for (std::string& text : about_budgets(record)) texts.push_back(std::move(text));
+  std::vector<RegisterPolicy> skipped;
+  std::string reason;
+  for (const Trial& trial : record.trials)
+    if (const auto* not_compiled = std::get_if<NotCompiled>(&trial.outcome)) {
+      skipped.push_back(trial.variant.policy);
+      reason = not_compiled->reason;
+    }
+  if (!skipped.empty())
+    texts.push_back(fmt::format("not compiled: {} budgets, of which nothing is known: {}: {}", skipped.size(),
+                                spell(skipped), reason));
   for (const Trial& trial : record.trials)
     if (const auto* failed = std::get_if<CompileFailed>(&trial.outcome)) {
       texts.push_back(fmt::format("not compiled: {}: {}", spell(trial.variant.policy),
@@ -191,6 +204,7 @@ nlohmann::json analysis_json(const Analysis& analysis) {
       json["signature"] = study.record.signature;
       json["compiled"] = study.compiled;
       json["kept"] = study.kept;
+      json["skipped"] = study.skipped;
       json["distinct_codes"] = distinct_codes(study.record);
       json["ceilings"] = std::move(bounds);
       json["diagnosis"] = diagnosis(study.record);

@@ -4,6 +4,8 @@
 
 #include "collapse.hpp"
 #include "compile.hpp"
+#include "compile_budget.hpp"
+#include "compile_order.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
 #include "regtune/error.hpp"
@@ -53,14 +55,8 @@ BuildCode wait_for(Sweep& sweep) {
   return std::move(*code);
 }
 
-std::vector<BuildCode> compile_all(Sweep& sweep, BuildCode author, const std::vector<Variant>& variants,
-                                   Progress& progress) {
-  std::vector<Build> builds;
-  for (const Variant& variant : variants) {
-    const Build build{variant.policy, variant.choice};
-    if (build != author.build && std::find(builds.begin(), builds.end(), build) == builds.end())
-      builds.push_back(build);
-  }
+std::vector<BuildCode> compile_all(Sweep& sweep, BuildCode author, std::vector<Build> builds, Progress& progress) {
+  std::erase(builds, author.build);
   sweep.add(builds);
   std::vector<BuildCode> codes{std::move(author)};
   while (std::optional<BuildCode> code = sweep.next()) {
@@ -72,11 +68,10 @@ std::vector<BuildCode> compile_all(Sweep& sweep, BuildCode author, const std::ve
   return codes;
 }
 
-Study study(const Subject& subject, CompilePool& pool, const CompileUnit& unit, const KernelSignature& signature) {
-  const GpuLimits limits = limits_of_target(unit.architecture, pool.identity());
-  KeptCodes keeper(subject.store, unit, pool.identity());
-  Sweep sweep(pool, unit, keeper);
-  sweep.first();
+// `sweep` has compiled the source for the first time.
+Study study(const Subject& subject, const CompilerIdentity& compiler, const CompileUnit& unit,
+            const KernelSignature& signature, Sweep sweep) {
+  const GpuLimits limits = limits_of_target(unit.architecture, compiler);
   // The author's own code first: where no block is described, its bounds say what is studied.
   sweep.begin(signature.mangled_name, unqualified_name(signature), limits, {Build{AuthorsOwn{}}});
   BuildCode author = wait_for(sweep);
@@ -91,14 +86,19 @@ Study study(const Subject& subject, CompilePool& pool, const CompileUnit& unit, 
   const std::vector<Variant> variants = search_space(space);
   subject.progress.stage(
       fmt::format("{}: {} variants of {}", unit.architecture, variants.size(), unqualified_name(signature)));
-  const std::vector<BuildCode> codes = compile_all(sweep, std::move(author), variants, subject.progress);
+  const std::vector<Build> builds =
+      in_one_wave(compile_order(variants, shapes, author.facts->static_shared_bytes, limits)).first;
+  const std::optional<CompileCost> cost = sweep.cost_of(builds);
+  const std::string note = cost ? cost_note(*cost, subject.request.compile_budget_s) : "";
+  if (!note.empty()) subject.progress.note("regtune: " + note);
+  const std::vector<BuildCode> codes = compile_all(sweep, std::move(author), builds, subject.progress);
 
   Study result;
-  for (const BuildCode& code : codes) ++(code.kept ? result.kept : result.compiled);
+  for (const BuildCode& code : codes) ++(code.skipped ? result.skipped : code.kept ? result.kept : result.compiled);
   TuningRecord& record = result.record;
   record.regtune_version = REGTUNE_VERSION;
   record.architecture = unit.architecture;
-  record.compiler = pool.identity().name;
+  record.compiler = compiler.name;
   record.route = sweep.route();
   record.source_path = unit.source.path.string();
   record.source_hash = source_hash(unit);
@@ -115,10 +115,10 @@ void study_architecture(const Subject& subject, const std::string& architecture,
   CompilePool pool(subject.request.jobs, subject.request.compile_limit_s);
   const CompileUnit unit = compile_unit(subject.source, subject.description, architecture, pool.identity());
   KeptCodes keeper(subject.store, unit, pool.identity());
-  Sweep survey(pool, unit, keeper);
+  Sweep survey(pool, unit, keeper, CompileBudget(subject.request.compile_budget_s));
   subject.progress.stage(fmt::format("{}: compiling for the first time", architecture));
   for (const KernelSignature& signature : kernels_meant(subject, survey.first()))
-    analysis.studies.push_back(study(subject, pool, unit, signature));
+    analysis.studies.push_back(study(subject, pool.identity(), unit, signature, survey));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ struct AnalyzeRequest {
   std::optional<std::string> architectures;  // "sm_75,sm_90" or "all"
   int device = 0;
   int jobs = 1;
-  double compile_limit_s = 600;  // for one variant
+  double compile_limit_s = 600;            // for one variant
+  std::optional<double> compile_budget_s;  // wall time of the back end for one study; empty: everything is compiled
   std::optional<std::filesystem::path> cache;
 };
 
@@ -27,8 +28,9 @@ struct AnalyzeRequest {
 struct Study {
   TuningRecord record;  // no GPU, no times, no verdict; its grid is not known
   std::size_t compiled = 0;
-  std::size_t kept = 0;  // builds that came from the cache
-  std::string failure;   // why the source does not compile for this architecture; the record has then no trials
+  std::size_t kept = 0;     // builds that came from the cache
+  std::string failure;      // why the source does not compile for this architecture; the record has then no trials
+  std::size_t skipped = 0;  // builds that were not compiled, for want of time
 };
 
 struct Analysis {

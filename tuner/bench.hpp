@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "record.hpp"
 
@@ -22,8 +23,20 @@ using Shot = std::variant<double, NotLaunchable, Faulted, TimedOut, WrongResult>
 
 struct ReferenceRun {
   double ms = 0;                // one warm launch
-  int launches_per_sample = 1;  // more than one for a kernel too short to time alone
+  int launches_per_sample = 1;  // of a warm sample; more than one for a kernel too short to time alone
   bool restored = false;        // it changes what it reads: outputs are put back before each timed launch
+  SampleMode sample_mode = SampleMode::one_launch;  // of a warm sample
+  bool can_flush = true;                            // cold samples can be taken
+  // Of a sample of one launch; 0: not measured (MeasureSettings).
+  double launch_overhead_ms = 0;
+  double timer_resolution_ms = 0;
+};
+
+// The SM clock while a sample was taken, and what held it down.
+struct ClockReading {
+  int sm_mhz = 0;
+  std::vector<std::string> throttled_by = {};  // "power cap"; empty: nothing
+  double cost_us = 0;                          // of reading it
 };
 
 class Bench {
@@ -40,6 +53,12 @@ class Bench {
 
   // One sample. The candidate was checked before.
   virtual Shot sample(const Candidate& candidate) = 0;
+
+  // One sample of one launch with nothing of its data in the L2 cache. Requires: ReferenceRun::can_flush.
+  virtual Shot sample_cold(const Candidate& candidate) = 0;
+
+  // What was read of the clocks since the last call; nothing where they cannot be read.
+  virtual std::vector<ClockReading> take_clock_readings() { return {}; }
 };
 
 }  // namespace regtune

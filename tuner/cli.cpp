@@ -79,6 +79,15 @@ po::options_description compile_options(const char* arch, const std::string& mea
   return options;
 }
 
+// Of a sweep over the budgets: what limits and what explains it.
+void add_sweep_options(po::options_description& options) {
+  options.add_options()  //
+      ("compile-budget", po::value<double>()->value_name("S"),
+       "seconds of compiling: the author's code, bounds and the caps at which occupancy changes come first, and "
+       "what is left out is told (default: everything)")  //
+      ("explain", po::bool_switch(), "also a line for each variant: what became of it, and why");
+}
+
 po::options_description compile_options() {
   return compile_options("sm_XX",
                          fmt::format("architecture (default: the GPU's; {} without one)", kDefaultArchitecture));
@@ -110,6 +119,7 @@ po::options_description sweep_options() {
        "values of a macro, each with every budget: UNROLL=1,2,4,8")                                //
       ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")  //
       ("no-rename", po::bool_switch(), "do not try the kernel under a name that makes ptxas allocate otherwise");
+  add_sweep_options(options);
   return options;
 }
 
@@ -119,8 +129,11 @@ po::options_description measure_options() {
       ("margin", po::value<double>()->default_value(0.5)->value_name("%"), "differences below this are none")  //
       ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")               //
       ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")           //
-      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")                  //
-      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")          //
+      ("metric", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
+       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                  //
+      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                       //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")          //
+      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")  //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -184,7 +197,8 @@ DescriptionFlags description_flags(const po::variables_map& values, const Argume
           list_value(values, "include"),
           list_value(values, "define"),
           optional_value<std::uint64_t>(values, "seed"),
-          list_value(values, "tune")};
+          list_value(values, "tune"),
+          list_value(values, "metric")};
 }
 
 int jobs_value(const po::variables_map& values) {
@@ -192,6 +206,18 @@ int jobs_value(const po::variables_map& values) {
   if (jobs < 1 || jobs > 1024)
     throw Error(ErrorKind::usage, fmt::format("--jobs {}: must lie between 1 and 1024", jobs));
   return jobs;
+}
+
+std::optional<double> compile_budget_value(const po::variables_map& values) {
+  if (values.count("compile-budget") == 0) return {};
+  return in_range(values, "compile-budget", 0, 1e7);
+}
+
+bool explain_value(const po::variables_map& values) {
+  if (!values["explain"].as<bool>()) return false;
+  if (values["json"].as<bool>())
+    throw Error(ErrorKind::usage, "--explain is text; the document that --json gives holds all that it says");
+  return true;
 }
 
 TuneCommand tune_command(const po::variables_map& values, const Arguments& compiler_arguments) {
@@ -206,10 +232,12 @@ TuneCommand tune_command(const po::variables_map& values, const Arguments& compi
   request.rename = !values["no-rename"].as<bool>();
   request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
   request.retry_quarantined = values["retry-quarantined"].as<bool>();
+  request.compile_budget_s = compile_budget_value(values);
   request.cache = optional_value<std::string>(values, "cache");
   request.measure.margin = in_range(values, "margin", 0, 50) / 100;
   request.measure.budget_s = in_range(values, "budget", 0, 1e6);
   request.measure.timeout_ms = in_range(values, "timeout", 0.01, 1e5) * 1000;
+  request.measure.cold = values["cold"].as<bool>();
   command.style.all_rows = values["all"].as<bool>();
   command.record_file = optional_value<std::string>(values, "record");
   return command;
@@ -236,6 +264,7 @@ std::optional<int> count_value(const po::variables_map& values, const char* name
 
 AnalyzeCommand analyze_command(const po::variables_map& values, const Arguments& compiler_arguments) {
   AnalyzeCommand command{study_request<AnalyzeRequest>(values, compiler_arguments), {}};
+  command.request.compile_budget_s = compile_budget_value(values);
   command.request.cache = optional_value<std::string>(values, "cache");
   command.style.all_rows = values["all"].as<bool>();
   return command;
@@ -263,6 +292,7 @@ Command parse_study(bool is_check, const Arguments& own, const Arguments& behind
   } else {
     po::options_description study("Study");
     study.add_options()("all", po::bool_switch(), "every distinct code in the table");
+    add_sweep_options(study);
     options.add(study);
   }
   options.add(general_options());
@@ -270,6 +300,7 @@ Command parse_study(bool is_check, const Arguments& own, const Arguments& behind
   Command command;
   command.json = values["json"].as<bool>();
   command.quiet = values["quiet"].as<bool>();
+  command.explain = !is_check && explain_value(values);
   if (values["help"].as<bool>())
     command.what = ShowText{help_text(options)};
   else if (is_check)
@@ -392,10 +423,12 @@ Command parse_command_line(const Arguments& arguments) {
     po::options_description options = general_options();
     options.add_options()                                                                         //
         ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")  //
-        ("gpu", po::value<std::string>()->value_name("NAME"), "GPU (default: this machine's)");
+        ("gpu", po::value<std::string>()->value_name("NAME"), "GPU (default: this machine's)")    //
+        ("explain", po::bool_switch(), "also a line for each variant: what became of it, and why");
     const po::variables_map values = parse(own, options, "name");
     command.json = values["json"].as<bool>();
     command.quiet = values["quiet"].as<bool>();
+    command.explain = explain_value(values);
     if (values["help"].as<bool>())
       command.what = ShowText{help_text(options)};
     else
@@ -413,6 +446,7 @@ Command parse_command_line(const Arguments& arguments) {
   const po::variables_map values = parse(own, options, "source");
   command.json = values["json"].as<bool>();
   command.quiet = values["quiet"].as<bool>();
+  command.explain = explain_value(values);
   if (own.empty() || values["help"].as<bool>())
     command.what = ShowText{help_text(options)};
   else

@@ -39,6 +39,7 @@ struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
   std::variant<ShowText, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand, VerifyRequest> what;
+  bool explain = false;  // a line for each variant behind the report
 };
 
 // `arguments` without the program's name. Throws Error(usage).

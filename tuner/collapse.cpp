@@ -17,7 +17,10 @@ Trial Collapse::add(const Variant& variant, const BuildCode& code) {
   assert(shape != shapes_.end());
   Trial trial{variant, *shape, code.facts, NotTimed{}};
   if (!code.facts) {
-    trial.outcome = CompileFailed{code.failure};
+    if (code.skipped)
+      trial.outcome = NotCompiled{code.failure};
+    else
+      trial.outcome = CompileFailed{code.failure};
     return trial;
   }
   StaticFacts& facts = *trial.facts;

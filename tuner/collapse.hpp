@@ -18,7 +18,7 @@ class Collapse {
   // `shapes` holds every block.
   Collapse(const std::vector<LaunchShape>& shapes, const GpuLimits& limits) : shapes_(shapes), limits_(limits) {}
 
-  // The variant's trial. Outcomes: CompileFailed, NotLaunchable, SameCodeAs an earlier one, or NotTimed: a
+  // The variant's trial. Outcomes: CompileFailed, NotCompiled, NotLaunchable, SameCodeAs an earlier one, or NotTimed: a
   // candidate.
   Trial add(const Variant& variant, const BuildCode& code);
 

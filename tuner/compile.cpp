@@ -19,6 +19,10 @@ namespace regtune {
 namespace {
 
 constexpr double kIdentityLimitMs = 60000;
+constexpr std::size_t kMostKeptTexts = 80;  // 64 choices of macros, and other names of a few
+// A job that waits in a channel must fit into its buffer: else we would wait in send() for a worker that waits in
+// its own for us to read.
+constexpr std::size_t kLargestAheadBytes = 32 * 1024;
 
 Message binary(const std::string& bytes) {
   return Message::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
@@ -36,6 +40,7 @@ Message job_message(const CompileJob& job) {
                   {"name_expressions", job.request.name_expressions},
                   {"lto_ir", job.request.output == NvrtcOutput::lto_ir}};
   if (job.link_options) message["link_options"] = *job.link_options;
+  message["keep_lto_ir"] = job.others_link_it;
   return message;
 }
 
@@ -47,6 +52,7 @@ CompiledCode code_from(const Message& reply, int id) {
   code.log = text_of(reply.at("log"));
   code.lowered_names = reply.at("lowered_names");
   code.seconds = reply.at("seconds");
+  code.link_seconds = reply.at("link_seconds");
   if (!code.compiled) code.failure = code.log;
   return code;
 }
@@ -87,14 +93,17 @@ class Compilers {
     const double cpu_start = cpu_seconds();
     NvrtcRequest request{text_of(asked.at("source")), asked.at("file_name"), asked.at("options"),
                          asked.at("name_expressions"), asked.at("lto_ir") ? NvrtcOutput::lto_ir : NvrtcOutput::cubin};
-    NvrtcReply reply = request.output == NvrtcOutput::lto_ir ? lto_ir(request) : nvrtc().compile(request);
+    NvrtcReply reply =
+        request.output == NvrtcOutput::lto_ir ? lto_ir(request, asked.at("keep_lto_ir")) : nvrtc().compile(request);
+    const auto link_start = std::chrono::steady_clock::now();
     if (reply.compiled && asked.contains("link_options")) link(reply, asked.at("link_options"));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const auto end = std::chrono::steady_clock::now();
     return {{"compiled", reply.compiled},
             {"cubin", binary(reply.cubin)},
             {"log", binary(reply.log)},  // may quote source lines that are not UTF-8
             {"lowered_names", reply.lowered_names},
-            {"seconds", seconds},
+            {"seconds", std::chrono::duration<double>(end - start).count()},
+            {"link_seconds", std::chrono::duration<double>(end - link_start).count()},
             {"cpu_s", cpu_seconds() - cpu_start},
             {"peak_mib", peak_mib(inherited_mib_)},
             {"pid", getpid()}};
@@ -112,8 +121,8 @@ class Compilers {
     return linker_;
   }
 
-  // Made once for each distinct request.
-  NvrtcReply lto_ir(const NvrtcRequest& request) {
+  // Made once for each distinct request that others will make too.
+  NvrtcReply lto_ir(const NvrtcRequest& request, bool keep) {
     FieldHash hash;
     hash.add("source", request.source);
     for (const std::string& option : request.options) hash.add("option", option);
@@ -122,8 +131,7 @@ class Compilers {
     const auto known = made_.find(key);
     if (known != made_.end()) return known->second;
     NvrtcReply reply = nvrtc().compile(request);
-    // The texts that all share come first; the later ones are each linked once, and need not be kept.
-    if (made_.size() < 64) made_[key] = reply;
+    if (keep && made_.size() < kMostKeptTexts) made_[key] = reply;
     return reply;
   }
 
@@ -249,6 +257,11 @@ void CompilePool::submit(CompileJob job) {
     waiting_.push_back(std::move(job));
 }
 
+void CompilePool::submit_next(CompileJob job) {
+  assert(!job.in_server);
+  waiting_.push_front(std::move(job));
+}
+
 std::size_t CompilePool::unfinished() const {
   std::size_t given = server_slot_.jobs.size();
   for (const Slot& slot : slots_) given += slot.jobs.size();
@@ -274,7 +287,8 @@ void CompilePool::feed() {
   const std::size_t depth = std::clamp<std::size_t>(waiting_.size() / (2 * static_cast<std::size_t>(processes_)), 1, 4);
   for (std::size_t filled = 0; filled < depth; ++filled)
     for (Slot& slot : slots_)
-      if (slot.jobs.size() <= filled && !waiting_.empty()) {
+      if (slot.jobs.size() <= filled && !waiting_.empty() &&
+          (filled == 0 || waiting_.front().request.source.size() <= kLargestAheadBytes)) {
         give(slot, std::move(waiting_.front()));
         waiting_.pop_front();
       }

@@ -22,7 +22,8 @@ struct CompileJob {
   int id = 0;  // the caller's
   NvrtcRequest request;
   std::optional<std::vector<std::string>> link_options;  // linked; the request's output is then LTO-IR
-  bool in_server = false;  // by the server itself: slower to come, but with its precompiled headers
+  bool in_server = false;      // by the server itself: slower to come, but with its precompiled headers
+  bool others_link_it = true;  // the same LTO-IR serves other jobs: kept
 };
 
 struct CompiledCode {
@@ -33,6 +34,7 @@ struct CompiledCode {
   std::string failure;  // why there is no cubin: the compiler's lines, or how its process died
   std::vector<std::string> lowered_names;
   double seconds = 0;
+  double link_seconds = 0;  // nvJitLink's part of them
 };
 
 // What the pool's processes have used so far.
@@ -55,6 +57,11 @@ class CompilePool {
   CompiledCode prepare(CompileJob job);
 
   void submit(CompileJob job);
+  // Before those that wait. Not for the server.
+  void submit_next(CompileJob job);
+  // Gives the workers what they can take. next() does so too; what was submitted begins sooner.
+  void feed();
+  int processes() const { return processes_; }
   std::size_t unfinished() const;  // submitted and not yet returned
   // The next result, waiting until `deadline`; empty when none came in time or nothing is left to wait for.
   std::optional<CompiledCode> next(Deadline deadline = {});
@@ -77,7 +84,6 @@ class CompilePool {
     Clock::time_point started;  // the first job
   };
 
-  void feed();
   void give(Slot& slot, CompileJob job);
   Channel& channel_of(Slot& slot);
   void account(const Message& reply);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -70,11 +72,62 @@ std::optional<Contender> choose(const std::vector<Contender>& contenders, const 
   return chosen;
 }
 
+// What a sample of one launch can show. It holds the launch itself beside the kernel, and its timer has steps: under a
+// step two times are equal, whatever the kernels took. Samples of many launches have no such limit.
+class Sight {
+ public:
+  Sight(const Measurement* reference, const MeasureSettings& settings) : settings_(settings) {
+    const bool limited = reference && settings.launches_per_sample == 1 && settings.timer_resolution_ms > 0;
+    if (limited) reference_ms_ = reference->time_ms.median;
+  }
+
+  // The medians are a step of the timer apart at least.
+  bool tells_apart(const Measurement& faster) const {
+    return reference_ms_ == 0 || reference_ms_ - faster.time_ms.median >= settings_.timer_resolution_ms;
+  }
+
+  // Why nothing can be said of gains that the margin asks for; empty where it can be said.
+  std::string obstacle() const {
+    if (reference_ms_ == 0 || smallest_gain() <= kOutOfSight * std::max(settings_.margin, kFinestMargin)) return "";
+    std::string text = fmt::format(
+        "one launch takes {:.2f} us, an empty kernel {:.2f} us, and the timer's steps are "
+        "{:.2f} us",
+        reference_ms_ * 1000, settings_.launch_overhead_ms * 1000, settings_.timer_resolution_ms * 1000);
+    if (std::isfinite(smallest_gain()))
+      text += fmt::format(", so that a gain of less than {:.1f} % cannot be seen", smallest_gain() * 100);
+    else
+      text += ", so that nothing of the kernel's own time can be seen";
+    if (settings_.restored)
+      return text +
+             "; a larger size would help (--set), or a kernel that does not read its own output, of which many "
+             "launches are timed together";
+    return text +
+           "; a larger size would help (--set), or warm caches (no --cold), with which many launches are timed "
+           "together";
+  }
+
+ private:
+  // As a share of the kernel's own time.
+  double smallest_gain() const {
+    const double own_ms = reference_ms_ - settings_.launch_overhead_ms;
+    const double needed_ms = std::max(settings_.margin * reference_ms_, settings_.timer_resolution_ms);
+    return own_ms > 0 ? needed_ms / own_ms : std::numeric_limits<double>::infinity();
+  }
+
+  // A gain may hide behind the launch up to this many margins: a kernel that takes as long as its launch.
+  static constexpr double kOutOfSight = 2;
+  static constexpr double kFinestMargin = 0.001;
+
+  MeasureSettings settings_;
+  double reference_ms_ = 0;  // 0: no limit
+};
+
 // Which contenders gain: the whole interval lies above 1 + margin, and it comes from as many rounds as the
 // confidence needs, shared among all the codes that had the chance to win.
 class Gain {
  public:
-  Gain(const std::vector<Contender>& contenders, const MeasureSettings& settings) : threshold_(1 + settings.margin) {
+  Gain(const std::vector<Contender>& contenders, const Sight& sight, const MeasureSettings& settings)
+      : sight_(sight), threshold_(1 + settings.margin) {
     std::set<const Measurement*> codes;
     for (const Contender& contender : contenders) codes.insert(contender.measured);
     const double others = codes.size() < 3 ? 1 : static_cast<double>(codes.size() - 1);
@@ -86,16 +139,46 @@ class Gain {
     return range_coverage(static_cast<int>(contender.measured->confirmation.size())) >= coverage_;
   }
   bool operator()(const Contender& contender) const {
-    return contender.measured->speedup.low > threshold_ && enough_rounds(contender);
+    return contender.measured->speedup.low > threshold_ && enough_rounds(contender) &&
+           sight_.tells_apart(*contender.measured);
   }
   bool ruled_out(const Contender& contender) const {
     return contender.measured->speedup.high <= threshold_ && enough_rounds(contender);
   }
 
  private:
+  const Sight& sight_;
   double threshold_;
   double coverage_ = 1;
 };
+
+// The winner with the L2 cache in the other state, and who beats it there by more than the margin. Of so few rounds
+// the interval is their range.
+void judge_other_way(Verdict& verdict, const std::vector<Trial>& trials, const std::vector<Contender>& all,
+                     const MeasureSettings& settings) {
+  const Measurement* best = confirmed(timed_trial(trials, verdict.best_id));
+  const Measurement* reference = confirmed(timed_trial(trials, verdict.reference_id));
+  if (!best || !reference || range_coverage(static_cast<int>(best->other_way.size())) < settings.confidence) return;
+  const auto speedup = [&](const Measurement& from, const Measurement& to, double confidence) -> Interval {
+    const std::vector<double> ratios = paired_ratios(from.other_way, to.other_way);
+    return ratios.empty() ? Interval{} : median_interval(ratios, confidence);
+  };
+  verdict.speedup_other_way = speedup(*reference, *best, settings.confidence);
+  const double shared = 1 - (1 - settings.confidence) / static_cast<double>(all.size());
+  double most = 1;
+  const Contender* beats = nullptr;
+  for (const Contender& contender : all) {
+    if (contender.measured == best || contender.trial->variant.choice.renamed) continue;
+    const Interval gain = speedup(*best, *contender.measured, shared);
+    if (gain.low <= 1 + settings.margin || gain.median < most) continue;
+    if (beats && gain.median == most && simplicity(*contender.trial) > simplicity(*beats->trial)) continue;
+    most = gain.median;
+    beats = &contender;
+  }
+  if (!beats) return;
+  verdict.best_other_way_id = beats->trial->variant.id;
+  verdict.speedup_of_best_other_way = speedup(*reference, *beats->measured, settings.confidence);
+}
 
 }  // namespace
 
@@ -132,7 +215,8 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
   verdict.speedup_in_source = {1, 1, 1};
 
   const std::vector<Contender> all = confirmed_budgets(trials);
-  const Gain gains(all, settings);
+  const Sight sight(confirmed(timed_trial(trials, reference_id)), settings);
+  const Gain gains(all, sight, settings);
   std::vector<Contender> winners;  // under the kernel's own name
   std::vector<Contender> winners_in_source;
   std::vector<Contender> winners_renamed;
@@ -150,6 +234,9 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
     verdict.best_id = best->trial->variant.id;
     verdict.speedup = best->measured->speedup;
     verdict.reason = fmt::format("the whole interval of the speed-up lies above {:.3f}", gains.threshold());
+  } else if (const std::string obstacle = sight.obstacle(); !obstacle.empty()) {
+    verdict.kind = Verdict::Kind::not_resolvable;
+    verdict.reason = obstacle;
   } else if (std::all_of(all.begin(), all.end(), [&](const Contender& c) { return gains.ruled_out(c); })) {
     verdict.kind = Verdict::Kind::no_gain;
     verdict.reason = fmt::format("nothing is faster by more than {:.1f} %", settings.margin * 100);
@@ -160,6 +247,10 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
         "(--budget) may tell",
         gains.threshold());
   }
+  const auto skipped = std::count_if(trials.begin(), trials.end(), [](const Trial& trial) {
+    return std::holds_alternative<NotCompiled>(trial.outcome);
+  });
+  if (skipped > 0) verdict.reason += fmt::format(", of what was compiled: {} budgets were not", skipped);
   if (const std::optional<Contender> best = choose(winners_in_source, settings)) {
     verdict.best_in_source_id = best->trial->variant.id;
     verdict.speedup_in_source = best->measured->speedup;
@@ -173,6 +264,7 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
       verdict.speedup_renamed = renamed->measured->speedup;
     }
   }
+  judge_other_way(verdict, trials, all, settings);
   if (reference_id != 0 && !all.empty()) {
     // Whatever is best, it is better than code that cannot be launched.
     verdict.kind = Verdict::Kind::improved;

@@ -36,9 +36,10 @@ constexpr std::size_t max_combinations = 64;  // of the macros' values; each get
 constexpr int max_dots_in_a_row = 32;         // toml++ recurses over the parts of a dotted key
 
 const std::vector<std::string> top_keys = {"kernel",  "sizes",   "block", "grid", "dynamic_shared_bytes", "args",
-                                           "options", "include", "seed",  "tune", "block_macro"};
-const std::vector<std::string> argument_keys = {"buffer", "init", "type",      "output",
-                                                "atol",   "rtol", "tolerance", "value"};
+                                           "options", "include", "seed",  "tune", "block_macro",          "metric"};
+const std::vector<std::string> argument_keys = {"buffer", "init", "type",      "output", "atol",
+                                                "rtol",   "ulps", "tolerance", "value"};
+const std::vector<std::string> metric_keys = {"bytes", "flops"};
 
 [[noreturn]] void refuse(const Origin& origin, std::string_view what) {
   throw Error(ErrorKind::bad_description, fmt::format("{}: {}", origin.text, what));
@@ -209,6 +210,12 @@ class TomlReader {
         result.include_folders.push_back(folder);
     }
     if (const toml::node* node = table.get("seed")) result.seed = seed(*node);
+    if (const toml::node* node = table.get("metric")) {
+      const toml::table& metric = as_table(*node, "metric", "metric = {bytes = \"8 * n\"}");
+      check_keys(metric, "metric.", metric_keys);
+      if (const toml::node* bytes = metric.get("bytes")) result.bytes = expression(*bytes, "metric.bytes");
+      if (const toml::node* flops = metric.get("flops")) result.flops = expression(*flops, "metric.flops");
+    }
     if (const toml::node* node = table.get("tune")) result.tune = tune(*node);
     if (const toml::node* node = table.get("block_macro")) {
       result.block_macro_origin = at(node->source(), "block_macro");
@@ -460,6 +467,12 @@ class TomlReader {
     return *value;
   }
 
+  std::int64_t ulps(const toml::node& node, const std::string& key) const {
+    const auto value = node.value_exact<std::int64_t>();
+    if (!value || *value < 0) wrong_type(node, key, "an integer of 0 or more", "ulps = 4");
+    return *value;
+  }
+
   void read_argument(const toml::table& table, const std::string& prefix, ArgumentDescription& result) const {
     check_keys(table, prefix.empty() ? "" : prefix + ".", argument_keys);
     if (table.contains("value") == table.contains("buffer")) {
@@ -480,6 +493,7 @@ class TomlReader {
       if (name == "output") result.output = boolean(*node, key);
       if (name == "atol" || name == "tolerance") result.absolute_tolerance = tolerance(*node, key);
       if (name == "rtol") result.relative_tolerance = tolerance(*node, key);
+      if (name == "ulps") result.ulp_tolerance = ulps(*node, key);
     }
   }
 
@@ -689,6 +703,14 @@ LaunchDescription with_flags(LaunchDescription description, const DescriptionFla
     TunedMacro macro = tune_flag(flag);
     std::erase_if(description.tune, [&](const auto& old) { return old.name == macro.name; });
     description.tune.push_back(std::move(macro));
+  }
+  for (const std::string& flag : flags.metrics) {
+    const auto [name, value] = name_and_value("--metric", flag, "'bytes=8*n'");
+    const Origin origin{"--metric " + printable(name)};
+    if (name != "bytes" && name != "flops")
+      refuse(origin, fmt::format("{} is neither bytes nor flops; write --metric 'bytes=8*n' or --metric 'flops=2*n'",
+                                 in_quotes(name)));
+    (name == "bytes" ? description.bytes : description.flops) = Expression{value, origin};
   }
   check_tune(description);
   check_blocks_have_macros(description);

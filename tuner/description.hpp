@@ -30,6 +30,7 @@ struct ArgumentDescription {
   std::optional<bool> output;  // buffer: default: a pointer to non-const
   double absolute_tolerance = 0;
   double relative_tolerance = 0;
+  std::int64_t ulp_tolerance = 0;
 };
 
 // A macro of the source and the values that are tried.
@@ -53,6 +54,8 @@ struct LaunchDescription {
   std::vector<TunedMacro> tune;
   std::vector<std::string> block_macros;  // of the block's x, y and z; empty: the source takes any block
   Origin block_macro_origin = {};
+  std::optional<Expression> bytes;  // that a launch reads and writes, as the author counts them
+  std::optional<Expression> flops;
 };
 
 // The comment block of `source_text` if it has one, else the side file beside `source_path`
@@ -74,6 +77,7 @@ struct DescriptionFlags {
   std::vector<std::string> defines;          // -D
   std::optional<std::uint64_t> seed;         // --seed
   std::vector<std::string> tune;             // --tune UNROLL=1,2,4,8
+  std::vector<std::string> metrics = {};     // --metric 'bytes=8*n', --metric 'flops=2*n'
 };
 
 // A size that the file does not have is put before the file's, so that the file's expressions can use it.

@@ -49,7 +49,8 @@ Message parameter_message(const ParameterPlan& parameter) {
           {"output", buffer.output},
           {"writable", buffer.writable},
           {"absolute_tolerance", buffer.absolute_tolerance},
-          {"relative_tolerance", buffer.relative_tolerance}};
+          {"relative_tolerance", buffer.relative_tolerance},
+          {"ulp_tolerance", buffer.ulp_tolerance}};
 }
 
 }  // namespace
@@ -169,16 +170,29 @@ ReferenceRun Device::run_reference() {
   }
   // The reference run holds many launches; each may take up to the limit of one in the worst case, but all
   // after the warm-up are as short as the first.
-  const Message reply = ask({{"do", "reference"}, {"id", reference_->id}}, 4 * timeout_ms_ + 10000);
+  Message request{{"do", "reference"}, {"id", reference_->id}};
+  if (reference_run_)
+    request["as_before"] = {{"restored", reference_run_->restored},
+                            {"launches_per_sample", reference_run_->launches_per_sample},
+                            {"sample_mode", to_string(reference_run_->sample_mode)}};
+  const Message reply = ask(request, 4 * timeout_ms_ + 10000);
   if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
   if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());
   if (reply.contains("timed_out")) fail(fmt::format("it takes longer than --timeout {:.0f} s", timeout_ms_ / 1000));
-  return {reply.at("ms"), reply.at("launches_per_sample"), reply.at("restored")};
+  return {reply.at("ms"),
+          reply.at("launches_per_sample"),
+          reply.at("restored"),
+          sample_mode_from_string(reply.at("sample_mode").get<std::string>()).value_or(SampleMode::back_to_back),
+          reply.at("can_flush"),
+          reply.at("launch_overhead_ms"),
+          reply.at("timer_resolution_ms")};
 }
 
 ReferenceRun Device::set_reference(const Candidate& reference) {
   reference_ = reference;
+  reference_run_.reset();
   const ReferenceRun run = run_reference();
+  reference_run_ = run;
   // A variant that spills can be ten times slower; a hundred times slower is a hang.
   timeout_ms_ = std::min(timeout_ms_, std::max(1000.0, 100 * run.ms * run.launches_per_sample));
   return run;
@@ -187,6 +201,10 @@ ReferenceRun Device::set_reference(const Candidate& reference) {
 Shot Device::launch(const char* what, const Candidate& candidate) {
   if (auto refused = load(candidate)) return *refused;
   const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_);
+  if (reply.contains("clocks")) {
+    const Message& clocks = reply.at("clocks");
+    clock_readings_.push_back({clocks.at("sm_mhz"), clocks.at("throttled_by"), clocks.at("cost_us")});
+  }
   if (reply.contains("ms")) return reply.at("ms").get<double>();
   if (reply.contains("refused")) return NotLaunchable{reply.at("refused").get<std::string>()};
   if (reply.contains("wrong")) return WrongResult{reply.at("wrong").get<std::string>()};
@@ -200,6 +218,14 @@ Shot Device::check(const Candidate& candidate) {
 }
 Shot Device::sample(const Candidate& candidate) {
   return launch("sample", candidate);
+}
+Shot Device::sample_cold(const Candidate& candidate) {
+  return launch("sample_cold", candidate);
+}
+
+double Device::copy_bandwidth() {
+  const Message reply = ask({{"do", "copy_bandwidth"}}, kStartLimitMs);
+  return reply.value("gb_per_s", 0.0);
 }
 
 }  // namespace regtune

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench.hpp"
@@ -38,6 +39,11 @@ class Device final : public Bench {
   ReferenceRun set_reference(const Candidate& reference) override;
   Shot check(const Candidate& candidate) override;
   Shot sample(const Candidate& candidate) override;
+  Shot sample_cold(const Candidate& candidate) override;
+  std::vector<ClockReading> take_clock_readings() override { return std::exchange(clock_readings_, {}); }
+
+  // Gigabytes per second that a copy on the device reads and writes; 0 when it cannot be measured. After prepare().
+  double copy_bandwidth();
 
   // How often the child was replaced.
   int restarts() const { return restarts_; }
@@ -58,8 +64,10 @@ class Device final : public Bench {
   Message plan_request_;
   double timeout_ms_ = 10000;
   std::optional<Candidate> reference_;
+  std::optional<ReferenceRun> reference_run_;  // the first; later ones go on as it did
   std::map<int, bool> loaded_;
   int restarts_ = 0;
+  std::vector<ClockReading> clock_readings_;
 };
 
 }  // namespace regtune

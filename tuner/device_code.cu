@@ -1,6 +1,6 @@
-// Code of regtune's own that runs on the GPU: makes the initial data of buffers where they are needed, and
-// compares a variant's outputs with the reference's without moving them. Compiled by the same NVRTC as the
-// kernel under test; only the instances that a plan needs are named, and so compiled.
+// Code of regtune's own that runs on the GPU: makes the initial data of buffers where they are needed, compares a
+// variant's outputs with the reference's without moving them, and guards the bytes around each buffer. Compiled by
+// the same NVRTC as the kernel under test; only the instances that a plan needs are named, and so compiled.
 
 struct half_bits {
   unsigned short bits;
@@ -86,26 +86,58 @@ __device__ bool same_bits(T a, T b) {
   return same;
 }
 
+// How many numbers of the type lie between two finite ones, plus one. The bits of floating-point numbers of one sign
+// are in their order (IEEE 754), and both zeros are one. Types without a notion of it are never near.
+__device__ unsigned long long steps(unsigned long long a, unsigned long long b, unsigned long long sign) {
+  const unsigned long long x = a & (sign - 1);
+  const unsigned long long y = b & (sign - 1);
+  if ((a & sign) != (b & sign)) return x + y;
+  return x > y ? x - y : y - x;
+}
 template <class T>
-__device__ bool equal(T value, T reference, double absolute, double relative) {
+__device__ unsigned long long ulps_between(T, T) {
+  return ~0ull;
+}
+template <>
+__device__ unsigned long long ulps_between<half_bits>(half_bits a, half_bits b) {
+  return steps(a.bits, b.bits, 1ull << 15);
+}
+template <>
+__device__ unsigned long long ulps_between<bfloat_bits>(bfloat_bits a, bfloat_bits b) {
+  return steps(a.bits, b.bits, 1ull << 15);
+}
+template <>
+__device__ unsigned long long ulps_between<float>(float a, float b) {
+  return steps(__float_as_uint(a), __float_as_uint(b), 1ull << 31);
+}
+template <>
+__device__ unsigned long long ulps_between<double>(double a, double b) {
+  return steps(static_cast<unsigned long long>(__double_as_longlong(a)),
+               static_cast<unsigned long long>(__double_as_longlong(b)), 1ull << 63);
+}
+
+// As far as a value may lie from the reference's: within any of the three.
+template <class T>
+__device__ bool equal(T value, T reference, double absolute, double relative, unsigned long long ulps) {
   if (same_bits(value, reference)) return true;
-  if (absolute == 0 && relative == 0) return false;
+  if (absolute == 0 && relative == 0 && ulps == 0) return false;
   const double x = to_double(value);
   const double y = to_double(reference);
-  if (x != x && y != y) return true;  // both are no number
-  return fabs(x - y) <= absolute + relative * fabs(y);
+  if (x != x && y != y) return true;      // both are no number
+  if (!isfinite(x - y)) return false;  // one of them is infinite or no number
+  return fabs(x - y) <= absolute + relative * fabs(y) || (ulps != 0 && ulps_between(value, reference) <= ulps);
 }
 
 // `result` is zeroed but for `first`, which is all ones.
 template <class T>
 __global__ void regtune_compare(const T* values, const T* references, unsigned long long count, double absolute,
-                                double relative, Difference* result) {
+                                double relative, unsigned long long ulps, Difference* result) {
   const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
   unsigned long long differing = 0;
   unsigned long long first = ~0ull;
   for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += stride) {
-    if (equal(values[i], references[i], absolute, relative)) continue;
+    if (equal(values[i], references[i], absolute, relative, ulps)) continue;
     ++differing;
     if (i < first) first = i;
   }
@@ -121,3 +153,34 @@ __global__ void regtune_show(const T* values, const T* references, Difference* r
   result->value = to_double(values[result->first]);
   result->reference = to_double(references[result->first]);
 }
+
+// The guards of a buffer: bytes before and behind it that no kernel may write. They differ by buffer and place, so
+// that a loop that copies one buffer's guard over another's is seen too.
+__device__ unsigned char guard_byte(unsigned long long seed, unsigned long long i) {
+  return static_cast<unsigned char>(mix(seed ^ mix(i)));
+}
+
+extern "C" __global__ void regtune_guard(unsigned char* before, unsigned char* behind, unsigned long long bytes,
+                                         unsigned long long seed) {
+  for (unsigned long long i = threadIdx.x; i < bytes; i += blockDim.x) {
+    before[i] = guard_byte(seed, i);
+    behind[i] = guard_byte(seed, bytes + i);
+  }
+}
+
+struct Damage {
+  unsigned long long before;  // how far from the buffer the farthest changed byte lies; the nearest is 1, 0: none
+  unsigned long long behind;
+};
+
+// `damage` is zeroed.
+extern "C" __global__ void regtune_check_guard(const unsigned char* before, const unsigned char* behind,
+                                               unsigned long long bytes, unsigned long long seed, Damage* damage) {
+  for (unsigned long long i = threadIdx.x; i < bytes; i += blockDim.x) {
+    if (before[i] != guard_byte(seed, i)) atomicMax(&damage->before, bytes - i);
+    if (behind[i] != guard_byte(seed, bytes + i)) atomicMax(&damage->behind, i + 1);
+  }
+}
+
+// What a launch costs that does nothing.
+extern "C" __global__ void regtune_nothing() {}

@@ -19,11 +19,13 @@ namespace regtune {
 #define REGTUNE_DRIVER_FUNCTIONS(apply)                                                                              \
   apply(cuInit) apply(cuDriverGetVersion) apply(cuDeviceGetCount) apply(cuDeviceGet) apply(cuDeviceGetName)          \
       apply(cuDeviceGetAttribute) apply(cuDeviceTotalMem) apply(cuDeviceGetPCIBusId) apply(cuDevicePrimaryCtxRetain) \
-          apply(cuCtxSetCurrent) apply(cuCtxSynchronize) apply(cuMemGetInfo) apply(cuMemAlloc) apply(cuMemcpyHtoD)   \
-              apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async) apply(cuModuleLoadData)            \
-                  apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute) apply(cuLaunchKernel)   \
-                      apply(cuEventCreate) apply(cuEventRecord) apply(cuEventSynchronize) apply(cuEventElapsedTime)  \
-                          apply(cuGetErrorName) apply(cuGetErrorString)
+          apply(cuCtxSetCurrent) apply(cuCtxSynchronize) apply(cuMemGetInfo) apply(cuMemAlloc) apply(cuMemFree)      \
+              apply(cuMemcpyHtoD) apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async)                \
+                  apply(cuModuleLoadData) apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute) \
+                      apply(cuLaunchKernel) apply(cuEventCreate) apply(cuEventRecord) apply(cuEventSynchronize)      \
+                          apply(cuEventElapsedTime) apply(cuGraphCreate) apply(cuGraphAddKernelNode)                 \
+                              apply(cuGraphInstantiate) apply(cuGraphLaunch) apply(cuGraphDestroy)                   \
+                                  apply(cuGraphExecDestroy) apply(cuGetErrorName) apply(cuGetErrorString)
 
 struct Driver::Library {
   explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
@@ -181,6 +183,10 @@ CudaStatus Driver::allocate(std::int64_t bytes, DeviceAddress& address) const {
   return status;
 }
 
+void Driver::free(DeviceAddress address) const {
+  library_->cuMemFree_call(address);
+}
+
 CudaStatus Driver::copy_to_device(DeviceAddress target, const void* source, std::int64_t bytes) const {
   return library_->status(library_->cuMemcpyHtoD_call(target, source, static_cast<std::size_t>(bytes)));
 }
@@ -229,13 +235,52 @@ CudaStatus Driver::synchronize() const {
   return library_->status(library_->cuCtxSynchronize_call());
 }
 
+CudaStatus Driver::make_graph(const LoadedKernel& kernel, const LaunchShape& shape, std::vector<void*>& parameters,
+                              int launches, LaunchGraph& graph) const {
+  CUDA_KERNEL_NODE_PARAMS node_parameters{};
+  node_parameters.func = static_cast<CUfunction>(kernel.function);
+  node_parameters.gridDimX = shape.grid.x;
+  node_parameters.gridDimY = shape.grid.y;
+  node_parameters.gridDimZ = shape.grid.z;
+  node_parameters.blockDimX = shape.block.x;
+  node_parameters.blockDimY = shape.block.y;
+  node_parameters.blockDimZ = shape.block.z;
+  node_parameters.sharedMemBytes = static_cast<unsigned>(shape.dynamic_shared_bytes);
+  node_parameters.kernelParams = parameters.data();
+  CUgraph nodes = nullptr;
+  CUresult code = library_->cuGraphCreate_call(&nodes, 0);
+  if (code != CUDA_SUCCESS) return library_->status(code);
+  CUgraphNode last = nullptr;
+  for (int i = 0; i < launches && code == CUDA_SUCCESS; ++i) {
+    CUgraphNode node = nullptr;
+    code = library_->cuGraphAddKernelNode_call(&node, nodes, last ? &last : nullptr, last ? 1 : 0, &node_parameters);
+    last = node;
+  }
+  CUgraphExec executable = nullptr;
+  if (code == CUDA_SUCCESS) code = library_->cuGraphInstantiate_call(&executable, nodes, 0);
+  library_->cuGraphDestroy_call(nodes);
+  graph.executable = executable;
+  return library_->status(code);
+}
+
+CudaStatus Driver::launch(const LaunchGraph& graph) const {
+  return library_->status(library_->cuGraphLaunch_call(static_cast<CUgraphExec>(graph.executable), nullptr));
+}
+
+void Driver::destroy(const LaunchGraph& graph) const {
+  library_->cuGraphExecDestroy_call(static_cast<CUgraphExec>(graph.executable));
+}
+
 CudaStatus Driver::start_timer() const {
   return library_->status(library_->cuEventRecord_call(library_->started, nullptr));
 }
 
-CudaStatus Driver::stop_timer(double& ms) const {
-  CUresult code = library_->cuEventRecord_call(library_->stopped, nullptr);
-  if (code == CUDA_SUCCESS) code = library_->cuEventSynchronize_call(library_->stopped);
+CudaStatus Driver::stop_timer() const {
+  return library_->status(library_->cuEventRecord_call(library_->stopped, nullptr));
+}
+
+CudaStatus Driver::timed_ms(double& ms) const {
+  CUresult code = library_->cuEventSynchronize_call(library_->stopped);
   float elapsed = 0;
   if (code == CUDA_SUCCESS) code = library_->cuEventElapsedTime_call(&elapsed, library_->started, library_->stopped);
   ms = elapsed;

@@ -29,6 +29,11 @@ struct LoadedKernel {
   void* function = nullptr;
 };
 
+// Several launches of one kernel, to be replayed as one.
+struct LaunchGraph {
+  void* executable = nullptr;
+};
+
 class Driver {
  public:
   // Opens libcuda (REGTUNE_CUDA names a file) and initialises it. Nothing when there is no driver or
@@ -45,6 +50,7 @@ class Driver {
   CudaStatus free_memory(std::int64_t& bytes) const;
 
   CudaStatus allocate(std::int64_t bytes, DeviceAddress& address) const;
+  void free(DeviceAddress address) const;
   CudaStatus copy_to_device(DeviceAddress target, const void* source, std::int64_t bytes) const;
   CudaStatus copy_to_host(void* target, DeviceAddress source, std::int64_t bytes) const;
   CudaStatus copy_on_device_async(DeviceAddress target, DeviceAddress source, std::int64_t bytes) const;
@@ -58,9 +64,16 @@ class Driver {
   CudaStatus launch(const LoadedKernel& kernel, const LaunchShape& shape, std::vector<void*>& parameters) const;
   CudaStatus synchronize() const;
 
+  // `launches` of them, each after the one before. The parameters' values are copied.
+  CudaStatus make_graph(const LoadedKernel& kernel, const LaunchShape& shape, std::vector<void*>& parameters,
+                        int launches, LaunchGraph& graph) const;
+  CudaStatus launch(const LaunchGraph& graph) const;
+  void destroy(const LaunchGraph& graph) const;
+
   // Two events around what is put on the stream between the calls.
   CudaStatus start_timer() const;
-  CudaStatus stop_timer(double& ms) const;  // waits
+  CudaStatus stop_timer() const;
+  CudaStatus timed_ms(double& ms) const;  // waits for the second event
 
  private:
   struct Library;

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
+#include "compile_order.hpp"
 #include "decide.hpp"
 #include "key.hpp"
 #include "policy.hpp"
@@ -12,30 +13,26 @@
 #include "static_facts.hpp"
 
 namespace regtune {
-namespace {
-
-// How far around a cap that is still in the race __maxnreg__ is tried, and how many values in all.
-constexpr int kNeighbourhood = 4;
-constexpr std::size_t kMostNeighbours = 64;
-
-}  // namespace
 
 CompiledEntrants::CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes,
-                                   const GpuLimits& limits, const PastRuns& past, RunLog& log)
+                                   const GpuLimits& limits, const PastRuns& past, RunLog& log, std::vector<Build> later)
     : sweep_(sweep),
       record_(record),
       shapes_(shapes),
       log_(log),
       past_(past),
       collapse_(shapes, limits),
-      limits_(limits) {}
+      limits_(limits),
+      later_(std::move(later)) {}
 
-bool CompiledEntrants::receive() {
-  std::optional<BuildCode> code = sweep_.next();
+bool CompiledEntrants::receive(Deadline deadline) {
+  std::optional<BuildCode> code = sweep_.next(deadline);
   if (!code) return false;
+  // When the linked way turns out to differ, what was delivered before comes again.
+  std::erase_if(codes_, [&](const BuildCode& before) { return before.build == code->build; });
   codes_.push_back(std::move(*code));
   const BuildCode& received = codes_.back();
-  log_.on_compiled(codes_.size(), codes_.size() + sweep_.undelivered());
+  log_.on_compiled(codes_.size(), codes_.size() + sweep_.undelivered() + later_.size());
   for (Trial& trial : record_.trials) {
     const Variant& variant = trial.variant;
     if (variant.policy != received.build.policy || !(variant.choice == received.build.choice)) continue;
@@ -43,6 +40,12 @@ bool CompiledEntrants::receive() {
     if (std::holds_alternative<NotTimed>(trial.outcome)) waiting_.push_back(trial.variant.id);
   }
   return true;
+}
+
+void CompiledEntrants::receive_all() {
+  add_rest();
+  while (receive()) {
+  }
 }
 
 Entrant CompiledEntrants::entrant(int id) {
@@ -92,7 +95,11 @@ std::optional<Entrant> CompiledEntrants::reference() {
   if (!record_.trials.front().facts || !record_.trials.front().facts->occupancy) {
     while (receive()) {
     }
-    const std::optional<int> chosen = choose_reference(record_.trials);
+    std::optional<int> chosen = choose_reference(record_.trials);
+    if (!chosen) {
+      receive_all();
+      chosen = choose_reference(record_.trials);
+    }
     if (!chosen) return {};
     compared_with = *chosen;
   }
@@ -113,8 +120,9 @@ std::optional<Entrant> CompiledEntrants::reference() {
 std::optional<Entrant> CompiledEntrants::next() {
   // What is there already is preferred to waiting; of that, the code with the fewest spills and then the most
   // registers is the likeliest to be fast, and the sooner a fast code is known, the more of the slow ones cost a
-  // single launch.
+  // single launch. What has come meanwhile is taken in, so that its worker goes on while the GPU is busy.
   while (true) {
+    if (!waiting_.empty()) receive(after_ms(0));
     while (waiting_.empty() && receive()) {
     }
     if (waiting_.empty()) return {};
@@ -136,28 +144,74 @@ int CompiledEntrants::take_likeliest() {
 }
 
 bool CompiledEntrants::has_more(const std::vector<int>& still_racing) {
+  if (add_neighbours(still_racing)) return true;
+  if (add_max_registers(still_racing)) return true;
+  return add_rest();
+}
+
+bool CompiledEntrants::add_neighbours(const std::vector<int>& still_racing) {
+  if (later_.empty()) return false;
+  std::vector<FastCode> fast;
+  for (const int id : still_racing) {
+    FastCode& code = fast.emplace_back();
+    code.registers_per_thread = record_.trials.at(static_cast<std::size_t>(id)).facts.value().registers_per_thread;
+    for (const Trial& trial : record_.trials)
+      if (timed_trial(record_.trials, trial.variant.id).variant.id == id)
+        code.builds.push_back({trial.variant.policy, trial.variant.choice});
+  }
+  const std::vector<Build> near = neighbours(fast, later_);
+  std::erase_if(later_, [&](const Build& build) { return std::find(near.begin(), near.end(), build) != near.end(); });
+  return sweep_.add(near) > 0;
+}
+
+bool CompiledEntrants::add_rest() {
+  if (sweep_.add(std::exchange(later_, {})) == 0) return false;
+  max_registers_left_ = kMostMaxRegisters;
+  return true;
+}
+
+// Of the caps that give the code, the least under each choice that can be written into the source: above it lie those
+// that make no difference.
+std::vector<Build> CompiledEntrants::least_caps(int id) const {
+  std::vector<Build> least;
+  for (const Trial& trial : record_.trials) {
+    const auto* cap = std::get_if<RegisterCap>(&trial.variant.policy);
+    const SourceChoice& choice = trial.variant.choice;
+    if (!cap || choice.renamed || choice.register_usage_level >= 0) continue;
+    if (timed_trial(record_.trials, trial.variant.id).variant.id != id) continue;
+    const auto of_choice =
+        std::find_if(least.begin(), least.end(), [&](const Build& build) { return build.choice == choice; });
+    if (of_choice == least.end())
+      least.push_back({*cap, choice});
+    else if (cap->registers_per_thread < std::get<RegisterCap>(of_choice->policy).registers_per_thread)
+      of_choice->policy = *cap;
+  }
+  return least;
+}
+
+bool CompiledEntrants::is_planned(const Build& build) const {
+  return std::any_of(record_.trials.begin(), record_.trials.end(), [&](const Trial& trial) {
+    return trial.variant.policy == build.policy && trial.variant.choice == build.choice;
+  });
+}
+
+bool CompiledEntrants::add_max_registers(const std::vector<int>& still_racing) {
   // Beside __block_size__ nothing but caps is tried.
   const std::optional<StaticFacts>& author = record_.trials.front().facts;
   if (author && author->required_threads_per_block > 0) return false;
-  std::vector<std::pair<SourceChoice, std::set<int>>> neighbours;  // by choice, in order of id
-  for (const int id : still_racing)
-    for (const Trial& trial : record_.trials) {
-      const auto* cap = std::get_if<RegisterCap>(&trial.variant.policy);
-      const SourceChoice& choice = trial.variant.choice;
-      if (!cap || choice.renamed || choice.register_usage_level >= 0) continue;
-      if (timed_trial(record_.trials, trial.variant.id).variant.id != id) continue;
-      auto of_choice =
-          std::find_if(neighbours.begin(), neighbours.end(), [&](const auto& n) { return n.first == choice; });
-      if (of_choice == neighbours.end()) of_choice = neighbours.insert(of_choice, {choice, {}});
-      for (int n = cap->registers_per_thread - kNeighbourhood; n <= cap->registers_per_thread + kNeighbourhood; ++n)
-        if (n >= compiler_minimum_registers && n <= limits_.max_registers_per_thread) of_choice->second.insert(n);
-    }
   std::vector<Build> builds;
-  for (const auto& [choice, values] : neighbours)
-    for (const int n : values) {
-      if (builds.size() == kMostNeighbours) break;
-      builds.push_back({MaxRegisters{n}, choice});
+  for (const int id : still_racing)
+    for (const Build& least : least_caps(id)) {
+      const int cap = std::get<RegisterCap>(least.policy).registers_per_thread;
+      for (int distance = 0; distance <= kNeighbourhood; ++distance)
+        for (const int n : {cap - distance, cap + distance}) {
+          const Build build{MaxRegisters{n}, least.choice};
+          const bool is_possible = n >= compiler_minimum_registers && n <= limits_.max_registers_per_thread;
+          const bool is_new = !is_planned(build) && std::find(builds.begin(), builds.end(), build) == builds.end();
+          if (is_possible && is_new && builds.size() < max_registers_left_) builds.push_back(build);
+        }
     }
+  max_registers_left_ -= builds.size();
   // A choice that ties a macro to the block is for that block alone.
   const auto is_for = [&](const SourceChoice& choice, const Dim3& block) {
     return std::any_of(record_.trials.begin(), record_.trials.end(), [&](const Trial& trial) {
@@ -170,13 +224,11 @@ bool CompiledEntrants::has_more(const std::vector<int>& still_racing) {
       const Variant variant{static_cast<int>(record_.trials.size()), build.policy, shape.block, build.choice};
       record_.trials.push_back({variant, shape, {}, NotTimed{}});
     }
-  sweep_.add(builds);
-  return !builds.empty();
+  return sweep_.add(builds) > 0;
 }
 
 void CompiledEntrants::finish(const std::map<int, Outcome>& outcomes) {
-  while (receive()) {
-  }
+  receive_all();
   // By arrival the first variant of a code was the one to be timed; by id is how it is told.
   std::vector<Variant> variants;
   for (const Trial& trial : record_.trials) variants.push_back(trial.variant);

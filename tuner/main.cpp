@@ -5,6 +5,7 @@
 
 #include "analysis_report.hpp"
 #include "cli.hpp"
+#include "explain.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
 
@@ -40,14 +41,16 @@ int run(const TuneCommand& tuning, const Command& command) {
   if (command.json)
     print_document(record_json(result.record));
   else
-    fmt::print("{}", report_text(result.record, result.stored_in, tuning.style));
+    fmt::print("{}{}", report_text(result.record, result.stored_in, tuning.style),
+               command.explain ? explanation(result.record) : "");
   return result.record.gpu ? 0 : kExitNoGpu;
 }
 
 int run(const LookupRequest& request, const Command& command) {
   const LookupAnswer answer = look_up(request);
   if (answer.record && command.json) print_document(record_json(*answer.record));
-  if (answer.record && !command.json) fmt::print("{}", answer_text(*answer.record));
+  if (answer.record && !command.json)
+    fmt::print("{}{}", answer_text(*answer.record), command.explain ? explanation(*answer.record) : "");
   if (!answer.record && command.json) print_document({{"found", false}, {"message", answer.miss}});
   if (!answer.record) fmt::print(stderr, "regtune: {}\n", answer.miss);
   return answer.record ? 0 : kExitMiss;
@@ -92,6 +95,8 @@ int run(const AnalyzeCommand& study, const Command& command) {
     print_document(analysis_json(analysis));
   else
     fmt::print("{}", analysis_text(analysis, study.style));
+  for (const Study& one : analysis.studies)
+    if (command.explain && one.failure.empty()) fmt::print("{}", explanation(one.record));
   return 0;
 }
 

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
-#include <deque>
 #include <limits>
-#include <random>
+#include <map>
 
-#include "regtune/error.hpp"
+#include "confirmation.hpp"
 #include "statistics.hpp"
 
 namespace regtune {
@@ -22,7 +20,6 @@ constexpr double kFarTooSlow = 4;         // after one launch, with no sample at
 constexpr double kShortMs = 1;            // below this a single launch says too little
 constexpr std::size_t kFewestRounds = 8;  // the first count whose range covers the median with 99 %
 constexpr std::size_t kMostRounds = 60;
-constexpr std::array<std::size_t, 3> kFinalists{5, 5, 3};  // of all, under the kernel's own name, in the source
 // What of the budget may be gone when a phase ends; the rest is the next one's.
 constexpr double kCheckShare = 0.5;
 constexpr double kRaceShare = 0.7;
@@ -37,152 +34,81 @@ double guard(std::size_t rounds) {
   return rounds == 2 ? 0.30 : std::numeric_limits<double>::infinity();
 }
 
-// Of a code that has no round yet: it is beaten by nothing, and beats nothing.
-constexpr Interval kUnknown{0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
-
-struct Runner {
-  Entrant entrant;
-  std::vector<Sample> race;
-  std::vector<Sample> confirmation;
-  bool running = true;  // may still be the fastest
-  bool finalist = false;
-  bool failed = false;        // refused, faulted, hung or wrong
-  bool led = false;           // others left because of its times
-  double first_ms = 0;        // its first launch, or the one after where that was slow
-  Interval ratio = kUnknown;  // time over the reference's, from the race
-};
-
 class Race {
  public:
-  Race(Bench& bench, EntrantSource& source, MeasureSettings settings, RaceObserver& observer, const EarlierRun& earlier)
-      : bench_(bench),
-        source_(source),
-        settings_(settings),
-        observer_(observer),
-        earlier_(earlier),
-        random_(settings.seed) {}
+  Race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings, RaceObserver& observer,
+       const EarlierRun& earlier)
+      : source_(source),
+        field_(bench, reference, settings, observer, earlier),
+        best_first_ms_(field_.reference().first_ms) {}
 
-  RaceResult run(const Entrant& reference_entrant) {
-    reference_id_ = reference_entrant.candidate.id;
-    runners_.emplace_back().entrant = reference_entrant;
-    const ReferenceRun reference_run = bench_.set_reference(reference_entrant.candidate);
-    settings_.launches_per_sample = reference_run.launches_per_sample;
-    settings_.restored = reference_run.restored;
-    reference().first_ms = reference_run.ms;
-    best_first_ms_ = reference_run.ms;
+  RaceResult run() {
     check_each_once();
-    bool asked_for_more = false;
+    bool there_may_be_more = true;
     do {
       readmit();
       narrow_down();
-      if (leader_failed_) continue;
-      if (!asked_for_more && source_.has_more(racing_ids())) {
+      if (field_.leader_failed()) continue;
+      while (there_may_be_more && !field_.leader_failed()) {
+        there_may_be_more = source_.has_more(racing_ids());
+        if (!there_may_be_more) break;
         check_each_once();
         narrow_down();
       }
-      asked_for_more = true;
-      if (leader_failed_) continue;
-      choose_finalists();
-      confirm();
-    } while (leader_failed_);
-    return result();
+      if (field_.leader_failed()) continue;
+      choose_finalists(field_);
+      confirm(field_);
+      if (!field_.leader_failed()) time_other_way(field_);
+    } while (field_.leader_failed());
+    return field_.result();
   }
 
  private:
-  // The first to enter.
-  Runner& reference() { return runners_.front(); }
-
   void narrow_down() {
     drop_hopeless();
     keep_affordable();
     run_rounds();
   }
 
+  // The fastest first. The reference takes part to the end, but is among them only where none is known to be faster.
   std::vector<int> racing_ids() {
+    const std::vector<Runner*> others = field_.running_others();
+    const bool reference_is_beaten = std::any_of(others.begin(), others.end(), [](const Runner* runner) {
+      return runner->ratio.high > 0 && runner->ratio.high < 1;
+    });
+    std::vector<const Runner*> racing(others.begin(), others.end());
+    if (!reference_is_beaten) racing.insert(racing.begin(), &field_.reference());
+    std::stable_sort(racing.begin(), racing.end(),
+                     [](const Runner* a, const Runner* b) { return a->ratio.median < b->ratio.median; });
     std::vector<int> ids;
-    for (const Runner& runner : runners_)
-      if (runner.running) ids.push_back(runner.entrant.candidate.id);
+    for (const Runner* runner : racing) ids.push_back(runner->entrant.candidate.id);
     return ids;
-  }
-
-  bool is_reference(const Runner& runner) const { return runner.entrant.candidate.id == reference_id_; }
-
-  int running() const {
-    return static_cast<int>(std::count_if(runners_.begin(), runners_.end(), [](const Runner& r) { return r.running; }));
-  }
-
-  void leave(Runner& runner, Outcome outcome) {
-    runner.running = false;
-    const int id = runner.entrant.candidate.id;
-    observer_.on_outcome(id, outcome);
-    outcomes_.insert_or_assign(id, std::move(outcome));
-  }
-
-  // The milliseconds, or nothing after the runner has left with its outcome.
-  std::optional<double> time_of(Runner& runner, const Shot& shot, int launches) {
-    Outcome outcome = Faulted{"the GPU's timer gave no time for it; it may not have run at all"};
-    if (const double* ms = std::get_if<double>(&shot)) {
-      // A code that did not run has the best time of all.
-      if (std::isfinite(*ms) && *ms > 0) {
-        spent_ms_ += *ms * launches;
-        return *ms;
-      }
-    } else {
-      std::visit(
-          [&](const auto& failed) {
-            if constexpr (!std::is_same_v<std::decay_t<decltype(failed)>, double>) outcome = failed;
-          },
-          shot);
-    }
-    if (const auto* hang = std::get_if<TimedOut>(&outcome)) spent_ms_ += hang->limit_ms;
-    if (is_reference(runner))
-      throw Error(ErrorKind::gpu_failed,
-                  "the author's own code ran before and failed now; is another program using the GPU's memory? "
-                  "Run it under compute-sanitizer to see whether it reads or writes out of bounds");
-    runner.failed = true;
-    leader_failed_ = leader_failed_ || runner.led;
-    leave(runner, std::move(outcome));
-    return {};
-  }
-
-  std::optional<double> check(Runner& runner) { return time_of(runner, bench_.check(runner.entrant.candidate), 1); }
-
-  std::optional<double> sample(Runner& runner) {
-    return time_of(runner, bench_.sample(runner.entrant.candidate), settings_.launches_per_sample);
-  }
-
-  double budget_left_ms(double share) const { return share * settings_.budget_s * 1000 - spent_ms_; }
-
-  // An interrupted run launched and checked it: once was enough.
-  std::optional<double> known_slow(const Runner& runner) const {
-    const auto known = earlier_.first_ms.find(runner.entrant.code);
-    if (known == earlier_.first_ms.end() || known->second <= kHopeless * best_first_ms_) return {};
-    return known->second;
   }
 
   void check_each_once() {
     while (std::optional<Entrant> entrant = source_.next()) {
-      Runner& runner = runners_.emplace_back();
-      runner.entrant = std::move(*entrant);
-      observer_.on_progress(RacePhase::check, static_cast<int>(runners_.size()), running());
-      if (budget_left_ms(kCheckShare) <= 0) {
-        leave(runner, Abandoned{fmt::format("never launched: half of the budget of {:g} s of GPU time went by before "
-                                            "its turn; see --budget",
-                                            settings_.budget_s),
-                                {}});
+      Runner& runner = field_.enter(std::move(*entrant));
+      field_.tell_progress(RacePhase::check, static_cast<int>(field_.runners().size()));
+      if (field_.budget_left_ms(kCheckShare) <= 0) {
+        field_.leave(runner, Abandoned{fmt::format("never launched: half of the budget of {:g} s of GPU time went by "
+                                                   "before its turn; see --budget",
+                                                   field_.settings().budget_s),
+                                       {}});
         continue;
       }
-      std::optional<double> ms = known_slow(runner);
-      if (!ms) ms = check(runner);
+      // What an interrupted run launched, checked and found far slower is not launched again.
+      std::optional<double> ms = field_.earlier_first_ms(runner);
+      const bool known = ms && *ms > kHopeless * best_first_ms_;
+      if (!known) ms = field_.check(runner);
       if (!ms) continue;
-      const bool far_too_slow = *ms > kShortMs && *ms > kFarTooSlow * best_first_ms_;
-      if (!far_too_slow && *ms > kHopeless * best_first_ms_) ms = sample(runner);
+      const bool far_too_slow = known || (*ms > kShortMs && *ms > kFarTooSlow * best_first_ms_);
+      if (!far_too_slow && (field_.settings().cold || *ms > kHopeless * best_first_ms_)) ms = field_.sample(runner);
       if (!ms) continue;
       runner.first_ms = *ms;
       best_first_ms_ = std::min(best_first_ms_, *ms);
     }
     // A later budget may have given a code that was here before.
-    for (Runner& runner : runners_) {
+    for (Runner& runner : field_.runners()) {
       runner.entrant.in_source = source_.in_source(runner.entrant.candidate.id);
       runner.entrant.own_name = source_.own_name(runner.entrant.candidate.id);
     }
@@ -191,41 +117,41 @@ class Race {
   // A code that failed after it led has sent others away by times that count for nothing. They come back with what
   // they have, and what was confirmed in its company is forgotten.
   void readmit() {
-    leader_failed_ = false;
-    for (Runner& runner : runners_) {
-      runner.running = is_reference(runner) || (!runner.failed && runner.first_ms > 0);
+    field_.forget_failed_leader();
+    for (Runner& runner : field_.runners()) {
       runner.finalist = false;
       runner.led = false;
       runner.confirmation.clear();
+      runner.other_way.clear();
       std::erase_if(runner.race, [](const Sample& sample) { return sample.round == 0; });
-      if (runner.running) outcomes_.erase(runner.entrant.candidate.id);
+      if (field_.is_reference(runner) || (!runner.failed && runner.first_ms > 0)) field_.take_back(runner);
     }
   }
 
   void drop_hopeless() {
-    Runner* fastest = &reference();
-    for (Runner* runner : running_others())
+    Runner* fastest = &field_.reference();
+    for (Runner* runner : field_.running_others())
       if (runner->first_ms < fastest->first_ms) fastest = runner;
     fastest->led = true;
     best_first_ms_ = fastest->first_ms;
-    for (Runner& runner : runners_) {
-      if (!runner.running || is_reference(runner) || runner.first_ms <= kHopeless * best_first_ms_) continue;
-      runner.race.push_back({0, runner.first_ms});
-      leave(runner,
-            Abandoned{fmt::format("its first launch took {:.2f} times the fastest's", runner.first_ms / best_first_ms_),
-                      measurement(runner)});
+    for (Runner* runner : field_.running_others()) {
+      if (runner->first_ms <= kHopeless * best_first_ms_) continue;
+      runner->race.push_back({0, runner->first_ms});
+      field_.leave(*runner, Abandoned{fmt::format("its first launch took {:.2f} times the fastest's",
+                                                  runner->first_ms / best_first_ms_),
+                                      field_.measurement(*runner)});
     }
   }
 
   // A few codes measured well tell more than many measured too little: the slowest stay out when the budget
   // does not hold the fewest rounds of all.
   void keep_affordable() {
-    std::vector<Runner*> by_time = running_others();
+    std::vector<Runner*> by_time = field_.running_others();
     std::sort(by_time.begin(), by_time.end(),
               [](const Runner* a, const Runner* b) { return a->first_ms < b->first_ms; });
     const double ms_per_round =
-        budget_left_ms(kRaceShare) / static_cast<double>(kFewestRounds) / settings_.launches_per_sample;
-    double together = reference().first_ms;
+        field_.budget_left_ms(kRaceShare) / static_cast<double>(kFewestRounds) / field_.settings().launches_per_sample;
+    double together = field_.reference().first_ms;
     std::size_t kept = 0;
     for (Runner* runner : by_time) {
       together += runner->first_ms;
@@ -234,89 +160,33 @@ class Race {
         continue;
       }
       runner->race.push_back({0, runner->first_ms});
-      leave(*runner, Abandoned{fmt::format("slower than others on its first launch, and a budget of {:g} s of GPU time "
-                                           "is too short to race all; see --budget",
-                                           settings_.budget_s),
-                               measurement(*runner)});
+      field_.leave(*runner, Abandoned{fmt::format("slower than others on its first launch, and a budget of {:g} s of "
+                                                  "GPU time is too short to race all; see --budget",
+                                                  field_.settings().budget_s),
+                                      field_.measurement(*runner)});
     }
-  }
-
-  std::vector<Runner*> running_others() {
-    std::vector<Runner*> others;
-    for (Runner& runner : runners_)
-      if (runner.running && !is_reference(runner)) others.push_back(&runner);
-    return others;
-  }
-
-  // One sample of each of `taking_part`, in an order drawn anew: no code is always the one after a slow one.
-  void take_round(RacePhase phase, int round, std::vector<Runner*> taking_part) {
-    std::shuffle(taking_part.begin(), taking_part.end(), random_);
-    std::vector<std::pair<int, double>> times;
-    for (Runner* runner : taking_part) {
-      const std::optional<double> ms = sample(*runner);
-      if (!ms) continue;
-      times.emplace_back(runner->entrant.candidate.id, *ms);
-      (phase == RacePhase::race ? runner->race : runner->confirmation).push_back({round, *ms});
-    }
-    observer_.on_round(phase, round, times);
-  }
-
-  // A round that an interrupted run has timed is judged as if it were timed now. False: it timed fewer.
-  bool take_up_round(int round, const std::vector<Runner*>& taking_part) {
-    if (static_cast<std::size_t>(round) > earlier_.race.size()) return false;
-    const EarlierRun::Round& times = earlier_.race[static_cast<std::size_t>(round) - 1];
-    for (Runner* runner : taking_part) {
-      const auto time = times.find(runner->entrant.code);
-      if (time != times.end()) runner->race.push_back({round, time->second});
-    }
-    return true;
-  }
-
-  // Rounds of the same finalists, which were chosen without a look at them. Returns how many.
-  int take_up_confirmation() {
-    std::vector<Runner*> finalists;
-    for (Runner& runner : runners_)
-      if (runner.finalist && runner.running) finalists.push_back(&runner);
-    for (const EarlierRun::Round& times : earlier_.confirmation) {
-      const bool same = times.size() == finalists.size() &&
-                        std::all_of(finalists.begin(), finalists.end(),
-                                    [&](const Runner* runner) { return times.contains(runner->entrant.code); });
-      if (!same) continue;
-      ++confirmation_round_;
-      for (Runner* runner : finalists)
-        runner->confirmation.push_back({confirmation_round_, times.at(runner->entrant.code)});
-    }
-    return static_cast<int>(reference().confirmation.size());
   }
 
   void run_rounds() {
-    for (std::size_t rounds = 1; rounds <= kMostRounds && budget_left_ms(kRaceShare) > 0; ++rounds) {
-      std::vector<Runner*> taking_part = running_others();
-      taking_part.push_back(&reference());
-      observer_.on_progress(RacePhase::race, ++race_round_, static_cast<int>(taking_part.size()));
-      if (!take_up_round(race_round_, taking_part)) take_round(RacePhase::race, race_round_, taking_part);
-      if (leader_failed_) return;
-      for (Runner& runner : runners_) {
-        const std::vector<double> ratios = paired_ratios(runner.race, reference().race);
-        if (runner.running && !ratios.empty()) runner.ratio = median_interval(ratios, settings_.confidence);
+    for (std::size_t rounds = 0; rounds < kMostRounds && field_.budget_left_ms(kRaceShare) > 0;) {
+      std::vector<Runner*> taking_part = field_.running_others();
+      taking_part.push_back(&field_.reference());
+      const bool counts = field_.take_round(RacePhase::race, taking_part);
+      if (field_.leader_failed()) return;
+      if (!counts) continue;
+      ++rounds;
+      for (Runner& runner : field_.runners()) {
+        const std::vector<double> ratios = paired_ratios(runner.race, field_.reference().race);
+        if (runner.running && !ratios.empty()) runner.ratio = median_interval(ratios, field_.settings().confidence);
       }
       drop_beaten();
       if (rounds >= kFewestRounds && settled()) return;
     }
   }
 
-  // The kinds of winner that are looked for: of all, under the kernel's own name, and in the source. Each is a part
-  // of the one before.
-  enum class Kind { any, own_name, in_source };
-  static constexpr std::array kKinds{Kind::any, Kind::own_name, Kind::in_source};
-
-  static bool is_of(const Runner& runner, Kind kind) {
-    return kind == Kind::any || (kind == Kind::own_name ? runner.entrant.own_name : runner.entrant.in_source);
-  }
-
-  Runner* fastest(Kind kind) {
+  Runner* fastest(WinnerKind kind) {
     Runner* best = nullptr;
-    for (Runner& runner : runners_)
+    for (Runner& runner : field_.runners())
       if (runner.running && is_of(runner, kind))
         if (!best || runner.ratio.median < best->ratio.median) best = &runner;
     return best;
@@ -324,128 +194,36 @@ class Race {
 
   // A code leaves when it can be the best of no kind.
   void drop_beaten() {
-    std::array<Runner*, kKinds.size()> best{};
-    std::transform(kKinds.begin(), kKinds.end(), best.begin(), [this](Kind kind) { return fastest(kind); });
+    std::array<Runner*, kWinnerKinds.size()> best{};
+    std::transform(kWinnerKinds.begin(), kWinnerKinds.end(), best.begin(),
+                   [this](WinnerKind kind) { return fastest(kind); });
     for (Runner* runner : best)
       if (runner) runner->led = true;
     const auto beaten_by = [](const Runner& runner, const Runner* winner) {
       return winner &&
              runner.ratio.low > winner->ratio.high * (1 + guard(std::min(runner.race.size(), winner->race.size())));
     };
-    for (Runner& runner : runners_) {
-      if (!runner.running || is_reference(runner)) continue;
+    for (Runner* runner : field_.running_others()) {
       bool may_win = false;
-      for (std::size_t i = 0; i < kKinds.size(); ++i)
-        may_win = may_win || (is_of(runner, kKinds[i]) && (&runner == best[i] || !beaten_by(runner, best[i])));
+      for (std::size_t i = 0; i < kWinnerKinds.size(); ++i)
+        may_win = may_win || (is_of(*runner, kWinnerKinds[i]) && (runner == best[i] || !beaten_by(*runner, best[i])));
       if (!may_win)
-        leave(runner, Abandoned{fmt::format("slower than the fastest after {} rounds", runner.race.size()),
-                                measurement(runner)});
+        field_.leave(*runner, Abandoned{fmt::format("slower than the fastest after {} rounds", runner->race.size()),
+                                        field_.measurement(*runner)});
     }
   }
 
   // Those left are as few as the finalists may be, or equal within the margin.
   bool settled() {
-    if (running() <= static_cast<int>(kFinalists[0]) + 1) return true;
-    const Runner* best = fastest(Kind::any);
-    return std::all_of(runners_.begin(), runners_.end(), [&](const Runner& runner) {
-      return !runner.running || runner.entrant.candidate.id == reference_id_ ||
-             runner.ratio.high <= best->ratio.low * (1 + settings_.margin);
-    });
+    if (field_.running() <= static_cast<int>(kFinalists[0]) + 1) return true;
+    const double bar = fastest(WinnerKind::any)->ratio.low * (1 + field_.settings().margin);
+    const std::vector<Runner*> others = field_.running_others();
+    return std::all_of(others.begin(), others.end(), [&](const Runner* runner) { return runner->ratio.high <= bar; });
   }
 
-  void choose_finalists() {
-    std::vector<Runner*> by_time = running_others();
-    std::sort(by_time.begin(), by_time.end(), [](const Runner* a, const Runner* b) {
-      return std::pair(a->ratio.median, a->first_ms) < std::pair(b->ratio.median, b->first_ms);
-    });
-    // A budget too short for the first look at all of them confirms fewer, and the foremost in any case.
-    const double ms_per_round = budget_left_ms(1) / kLooks.front() / settings_.launches_per_sample;
-    double together = reference().first_ms;
-    std::array<std::size_t, kKinds.size()> ahead{};
-    for (Runner* runner : by_time) {
-      bool foremost = false;
-      bool wanted = false;
-      for (std::size_t i = 0; i < kKinds.size(); ++i) {
-        if (!is_of(*runner, kKinds[i])) continue;
-        foremost = foremost || ahead[i] == 0;
-        wanted = wanted || ahead[i] < kFinalists[i];
-        ++ahead[i];
-      }
-      runner->finalist = foremost || (wanted && together + runner->first_ms <= ms_per_round);
-      if (runner->finalist)
-        together += runner->first_ms;
-      else
-        leave(*runner, Abandoned{"not separated from the fastest, and others were ahead of it", measurement(*runner)});
-    }
-    reference().finalist = true;
-  }
-
-  // Fresh rounds: the samples that chose the finalists flatter them, since the luckiest is chosen. The whole
-  // budget may go by; a verdict from fewer rounds than the first look needs is for decide.hpp to refuse.
-  void confirm() {
-    int rounds = take_up_confirmation();
-    for (const int look : kLooks) {
-      if (rounds > look) continue;  // the interrupted run looked then, and it was not enough
-      for (; rounds < look; ++rounds) {
-        if (budget_left_ms(1) <= 0) return;
-        std::vector<Runner*> taking_part;
-        for (Runner& runner : runners_)
-          if (runner.finalist && runner.running) taking_part.push_back(&runner);
-        observer_.on_progress(RacePhase::confirmation, ++confirmation_round_, static_cast<int>(taking_part.size()));
-        take_round(RacePhase::confirmation, confirmation_round_, taking_part);
-        if (leader_failed_) return;
-      }
-      if (precise_enough()) return;
-    }
-  }
-
-  // Each finalist is known to gain or not to gain; the best one's interval is narrow against the margin, and no other's
-  // reaches above it by the margin.
-  bool precise_enough() {
-    const double threshold = 1 + settings_.margin;
-    Interval best;
-    double highest = 0;
-    for (const Runner& runner : runners_) {
-      if (!runner.finalist || !runner.running || is_reference(runner)) continue;
-      const Interval speedup = measurement(runner).speedup;
-      if (speedup.low <= threshold && speedup.high > threshold) return false;
-      if (speedup.median > best.median) best = speedup;
-      highest = std::max(highest, speedup.high);
-    }
-    if (highest <= threshold) return true;
-    return best.high - best.low <= settings_.margin && highest <= best.median * threshold;
-  }
-
-  Measurement measurement(const Runner& runner) {
-    const auto finalists = std::count_if(runners_.begin(), runners_.end(), [](const Runner& r) { return r.finalist; });
-    return measured(runner.race, runner.confirmation, {reference().race, reference().confirmation, {}, {}},
-                    settings_.confidence, static_cast<std::size_t>(finalists));
-  }
-
-  RaceResult result() {
-    for (const Runner& runner : runners_)
-      if (runner.running) {
-        Outcome outcome = measurement(runner);
-        observer_.on_outcome(runner.entrant.candidate.id, outcome);
-        outcomes_.insert_or_assign(runner.entrant.candidate.id, std::move(outcome));
-      }
-    return {std::move(outcomes_), settings_};
-  }
-
-  Bench& bench_;
   EntrantSource& source_;
-  int reference_id_ = 0;
-  MeasureSettings settings_;
-  RaceObserver& observer_;
-  const EarlierRun& earlier_;
-  std::mt19937_64 random_;
-  std::deque<Runner> runners_;  // which keeps its places while it grows
-  std::map<int, Outcome> outcomes_;
-  double best_first_ms_ = 0;
-  double spent_ms_ = 0;
-  bool leader_failed_ = false;
-  int race_round_ = 0;
-  int confirmation_round_ = 0;
+  RaceField field_;
+  double best_first_ms_;
 };
 
 // All entrants but the reference, from the last to the first: bounds and high caps are seldom slow, and the sooner
@@ -475,25 +253,9 @@ class Given final : public EntrantSource {
 
 }  // namespace
 
-Measurement measured(std::vector<Sample> race, std::vector<Sample> confirmation, const Measurement& reference,
-                     double confidence, std::size_t finalists) {
-  Measurement m{std::move(race), std::move(confirmation), {}, {}};
-  const bool confirmed = !m.confirmation.empty();
-  const std::vector<Sample>& samples = confirmed ? m.confirmation : m.race;
-  std::vector<double> times;
-  for (const Sample& sample : samples) times.push_back(sample.ms);
-  if (times.empty()) return m;
-  m.time_ms = median_interval(times, confidence);
-  const std::size_t chances = std::max<std::size_t>(finalists, 2) - 1;
-  const double error = (1 - confidence) / static_cast<double>(chances * kLooks.size());
-  const std::vector<double> ratios = paired_ratios(confirmed ? reference.confirmation : reference.race, samples);
-  if (!ratios.empty()) m.speedup = median_interval(ratios, 1 - error);
-  return m;
-}
-
 RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings,
                 RaceObserver& observer, const EarlierRun& earlier) {
-  return Race(bench, source, settings, observer, earlier).run(reference);
+  return Race(bench, reference, source, settings, observer, earlier).run();
 }
 
 RaceResult race(Bench& bench, const std::vector<Entrant>& entrants, int reference_id, MeasureSettings settings,

@@ -3,36 +3,12 @@
 // timed in interleaved rounds against the reference until the rest is beaten, and the finalists are timed
 // again in fresh rounds. Works against the seam of bench.hpp alone, so that recorded and faulty devices can
 // be raced in tests. Which code is named the winner is decide.hpp's matter.
-#include <array>
-#include <map>
-#include <span>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "bench.hpp"
-#include "earlier_run.hpp"
-#include "record.hpp"
+#include "race_field.hpp"
 
 namespace regtune {
-
-struct Entrant {
-  Candidate candidate;
-  bool in_source = false;  // at least one of the budgets that give this code can be written into the source
-  bool own_name = true;    // at least one gives it under the kernel's own name
-  std::string code = {};   // its identity (key.hpp), by which earlier rounds are found; empty: there are none
-};
-
-enum class RacePhase { check, race, confirmation };
-
-// Told as things happen; the cache and the progress line listen. An outcome that is told again replaces the former:
-// who left because of a code that failed later comes back.
-class RaceObserver {
- public:
-  virtual ~RaceObserver() = default;
-  virtual void on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) = 0;
-  virtual void on_outcome(int id, const Outcome& outcome) = 0;
-  virtual void on_progress(RacePhase phase, int done, int left_in_race) = 0;
-};
 
 // Where entrants come from while the race is on: codes reach the GPU as soon as they are compiled.
 class EntrantSource {
@@ -40,32 +16,17 @@ class EntrantSource {
   virtual ~EntrantSource() = default;
   // The next code to launch, waited for; empty when all there are were given.
   virtual std::optional<Entrant> next() = 0;
-  // Asked once, when the rounds have settled: codes that are worth a try now that `still_racing` are known to be
-  // fast. next() then gives them. False: there are none.
+  // Asked when the rounds have settled, until it says no: codes that are worth a try now that `still_racing`, the
+  // fastest first, are known to be fast. next() then gives them.
   virtual bool has_more(const std::vector<int>& still_racing) = 0;
   // What is known by now of a code that was given: a later budget may have given the same one.
   virtual bool in_source(int id) const = 0;
   virtual bool own_name(int id) const = 0;
 };
 
-struct RaceResult {
-  std::map<int, Outcome> outcomes;  // one for each entrant
-  MeasureSettings settings;         // with what the reference run found out
-};
-
-// The confirmation is looked at after these counts of rounds only. A look after every round would find a false
-// win sooner or later; each of these few carries its share of the error.
-inline constexpr std::array kLooks = {15, 25, 45, 80, 140, 220, 301};
-
-// Intervals of the time and of the speed-up over `reference`, paired by round: from the confirmation, where there is
-// one. Of several finalists one is named, and there are several looks: each interval carries its share of the error
-// (Bonferroni). `finalists`: how many there are, the reference among them.
-Measurement measured(std::vector<Sample> race, std::vector<Sample> confirmation, const Measurement& reference,
-                     double confidence, std::size_t finalists);
-
+// The rounds of `earlier` are taken up as if they were taken now, and cost nothing of the budget.
 // `reference` can be launched and is not among the source's. Throws Error(gpu_failed) when it cannot be timed;
 // whatever another entrant does is its outcome.
-// The rounds of `earlier` are taken up as if they were taken now, and cost nothing of the budget.
 RaceResult race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings,
                 RaceObserver& observer, const EarlierRun& earlier = {});
 

@@ -8,6 +8,9 @@
 namespace regtune {
 namespace {
 
+// Where more pieces than this are left, as when every second cap was compiled, a reader wants their number.
+constexpr std::size_t kMostRanges = 8;
+
 template <class... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
@@ -26,6 +29,8 @@ std::vector<std::string> ranges(std::vector<int> values) {
     pieces.push_back(last == i ? fmt::format("{}", values[i]) : fmt::format("{}..{}", values[i], values[last]));
     i = last + 1;
   }
+  if (pieces.size() > kMostRanges)
+    pieces = {fmt::format("{}..{} ({} of them)", values.front(), values.back(), values.size())};
   return pieces;
 }
 

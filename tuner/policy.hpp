@@ -12,7 +12,7 @@ namespace regtune {
 std::string spell(const RegisterPolicy& policy);
 
 // As spell, for a set of policies: neighbouring values become ranges ("--maxrregcount=64..255,
-// __launch_bounds__(256, 1..4)").
+// __launch_bounds__(256, 1..4)"), and more than eight ranges their number ("--maxrregcount=41..253 (69 of them)").
 std::string spell(const std::vector<RegisterPolicy>& policies);
 
 // "UNROLL=4, named cutlass_<kernel>, --register-usage-level=10"; empty for the author's choice.

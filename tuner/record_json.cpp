@@ -3,85 +3,15 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <type_traits>
-#include <utility>
 
+#include "json_fields.hpp"
+#include "measure_json.hpp"
 #include "policy.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
 
-using Json = nlohmann::json;
-
-namespace {
-
-[[noreturn]] void refuse(const std::string& key, const Json& json, const char* expected) {
-  const std::string found = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  throw Error(ErrorKind::bad_description, fmt::format("'{}' must be {}, not {}{}", key, expected, found.substr(0, 60),
-                                                      found.size() > 60 ? "..." : ""));
-}
-
-// The library alone takes true and 1e300 for an int, and names no key when it refuses a type.
-template <class T>
-void read_value(const Json& json, const std::string& key, T& target) {
-  if constexpr (std::is_same_v<T, bool>) {
-    if (!json.is_boolean()) refuse(key, json, "true or false");
-  } else if constexpr (std::is_integral_v<T>) {
-    if (!json.is_number_integer()) refuse(key, json, "a whole number");
-    if (!(json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>())
-                                    : std::in_range<T>(json.get<std::int64_t>())))
-      refuse(key, json, "a number that fits");
-  } else if constexpr (std::is_floating_point_v<T>) {
-    if (!json.is_number()) refuse(key, json, "a number");
-  }
-  try {
-    json.get_to(target);
-  } catch (const Json::type_error&) {
-    refuse(key, json, "of another type");
-  }
-}
-
-template <class T>
-void read_value(const Json& json, const std::string& key, std::vector<T>& target) {
-  if (!json.is_array()) refuse(key, json, "a list");
-  target.clear();
-  for (const Json& element : json) read_value(element, key, target.emplace_back());
-}
-
-template <class T>
-void read_value(const Json& json, const std::string& key, std::map<std::string, T>& target) {
-  if (!json.is_object()) refuse(key, json, "an object");
-  target.clear();
-  for (const auto& [name, value] : json.items()) read_value(value, key + "." + name, target[name]);
-}
-
-const Json& at(const Json& json, const char* key) {
-  if (!json.is_object()) refuse(fmt::format("what holds {}", key), json, "an object");
-  const auto found = json.find(key);
-  if (found == json.end()) throw Error(ErrorKind::bad_description, fmt::format("the key '{}' is missing", key));
-  return *found;
-}
-
-template <class T>
-void read(const Json& json, const char* key, T& target) {
-  read_value(at(json, key), key, target);
-}
-
-template <class T>
-T read(const Json& json, const char* key) {
-  T value{};
-  read(json, key, value);
-  return value;
-}
-
-// Null where `at` would refuse: for keys that are left out when they hold nothing.
-const Json* find(const Json& json, const char* key) {
-  if (!json.is_object()) return nullptr;
-  const auto found = json.find(key);
-  return found == json.end() || found->is_null() ? nullptr : &*found;
-}
-
-}  // namespace
+using namespace json_fields;
 
 #define REGTUNE_WRITE_FIELD(field) json[#field] = value.field;
 #define REGTUNE_READ_FIELD(field) read(json, #field, value.field);
@@ -110,7 +40,6 @@ REGTUNE_JSON_FIELDS(GpuLimits, compute_major, compute_minor, max_threads_per_sm,
                     max_threads_per_block, shared_bytes_per_sm, shared_bytes_per_block, shared_bytes_per_block_optin,
                     reserved_shared_bytes_per_block, shared_allocation_unit_bytes)
 REGTUNE_JSON_FIELDS(Interval, low, median, high)
-REGTUNE_JSON_FIELDS(MeasureSettings, margin, confidence, budget_s, timeout_ms, seed, launches_per_sample, restored)
 REGTUNE_JSON_FIELDS(GpuState, id, limits, driver_version, memory_bytes, l2_bytes, other_users)
 REGTUNE_JSON_FIELDS(LaunchShape, grid, block, dynamic_shared_bytes)
 
@@ -122,12 +51,6 @@ struct Overloaded : Cases... {
 };
 template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
-
-template <class Enum>
-Enum read_enum(const Json& json, const char* key, std::optional<Enum> (*parse)(std::string_view)) {
-  if (const std::optional<Enum> value = parse(read<std::string>(json, key))) return *value;
-  refuse(key, at(json, key), "one of the values known here");
-}
 
 // Samples as two arrays: a recorded sweep holds thousands.
 Json samples_json(const std::vector<Sample>& samples) {
@@ -151,15 +74,19 @@ std::vector<Sample> samples_from(const Json& json) {
 }
 
 Json measurement_json(const Measurement& m) {
-  return {{"race", samples_json(m.race)},
-          {"confirmation", samples_json(m.confirmation)},
-          {"time_ms", m.time_ms},
-          {"speedup", m.speedup}};
+  Json json{{"race", samples_json(m.race)},
+            {"confirmation", samples_json(m.confirmation)},
+            {"time_ms", m.time_ms},
+            {"speedup", m.speedup}};
+  if (!m.other_way.empty()) json["other_way"] = samples_json(m.other_way);
+  return json;
 }
 
 Measurement measurement_from(const Json& json) {
-  return {samples_from(at(json, "race")), samples_from(at(json, "confirmation")), read<Interval>(json, "time_ms"),
-          read<Interval>(json, "speedup")};
+  Measurement m{samples_from(at(json, "race")), samples_from(at(json, "confirmation")), read<Interval>(json, "time_ms"),
+                read<Interval>(json, "speedup")};
+  if (const Json* other_way = find(json, "other_way")) m.other_way = samples_from(*other_way);
+  return m;
 }
 
 Json facts_json(const StaticFacts& f) {
@@ -209,6 +136,9 @@ Json outcome_json(const Outcome& outcome) {
                  [](const CompileFailed& o) -> Json {
                    return {{"kind", "compile failed"}, {"message", o.message}};
                  },
+                 [](const NotCompiled& o) -> Json {
+                   return {{"kind", "not compiled"}, {"message", o.reason}};
+                 },
                  [](const NotLaunchable& o) -> Json {
                    return {{"kind", "not launchable"}, {"message", o.reason}};
                  },
@@ -240,6 +170,7 @@ Outcome outcome_from(const Json& json) {
   const auto kind = read<std::string>(json, "kind");
   if (kind == "not timed") return NotTimed{};
   if (kind == "compile failed") return CompileFailed{read<std::string>(json, "message")};
+  if (kind == "not compiled") return NotCompiled{read<std::string>(json, "message")};
   if (kind == "not launchable") return NotLaunchable{read<std::string>(json, "message")};
   if (kind == "same code as") return SameCodeAs{read<int>(json, "variant")};
   if (kind == "faulted") return Faulted{read<std::string>(json, "message")};
@@ -306,6 +237,11 @@ Json verdict_json(const Verdict& v) {
     json["best_renamed"] = *v.best_renamed_id;
     json["speedup_renamed"] = v.speedup_renamed;
   }
+  if (v.speedup_other_way.median > 0) json["speedup_other_way"] = v.speedup_other_way;
+  if (v.best_other_way_id) {
+    json["best_other_way"] = *v.best_other_way_id;
+    json["speedup_of_best_other_way"] = v.speedup_of_best_other_way;
+  }
   return json;
 }
 
@@ -320,6 +256,11 @@ Verdict verdict_from(const Json& json, std::size_t trials) {
   if (find(json, "best_renamed")) {
     verdict.best_renamed_id = read_id(json, "best_renamed", trials);
     read(json, "speedup_renamed", verdict.speedup_renamed);
+  }
+  if (find(json, "speedup_other_way")) read(json, "speedup_other_way", verdict.speedup_other_way);
+  if (find(json, "best_other_way")) {
+    verdict.best_other_way_id = read_id(json, "best_other_way", trials);
+    read(json, "speedup_of_best_other_way", verdict.speedup_of_best_other_way);
   }
   return verdict;
 }
@@ -388,12 +329,18 @@ Json record_json(const TuningRecord& r) {
             {"sizes", r.sizes},
             {"arguments", r.arguments},
             {"author_shape", r.author_shape},
-            {"settings", r.settings},
+            {"settings", settings_json(r.settings)},
             {"trials", Json::array()},
             {"verdict", nullptr}};
   if (r.gpu) json["gpu"] = *r.gpu;
-  for (const Trial& trial : r.trials) json["trials"].push_back(trial_json(trial));
+  for (const Trial& trial : r.trials) {
+    Json& written = json["trials"].emplace_back(trial_json(trial));
+    const auto* measured = std::get_if<Measurement>(&trial.outcome);
+    if (measured && r.work != Work{}) written["rates"] = rates_json(r.work, measured->time_ms.median);
+  }
   if (!r.route.empty()) json["route"] = r.route;
+  if (r.clocks) json["clocks"] = clocks_json(*r.clocks);
+  if (r.work != Work{}) json["work"] = work_json(r.work);
   if (r.verdict) json["verdict"] = verdict_json(*r.verdict);
   return json;
 }
@@ -418,7 +365,9 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     read(json, "sizes", r.sizes);
     read(json, "arguments", r.arguments);
     read(json, "author_shape", r.author_shape);
-    read(json, "settings", r.settings);
+    r.settings = settings_from_json(at(json, "settings"));
+    if (const Json* clocks = find(json, "clocks")) r.clocks = clocks_from_json(*clocks);
+    if (const Json* work = find(json, "work")) r.work = work_from_json(*work);
     r.trials = trials_from(at(json, "trials"));
     if (const Json& v = at(json, "verdict"); !v.is_null()) r.verdict = verdict_from(v, r.trials.size());
     return r;

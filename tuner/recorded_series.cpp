@@ -177,6 +177,17 @@ RecordedSweep recorded_sweep_from_json(const Json& json, const std::string& file
   }
 }
 
+ReferenceRun RecordedDevice::set_reference(const Candidate& reference) {
+  ReferenceRun run;
+  run.ms = time(reference.id);
+  run.can_flush = false;
+  return run;
+}
+
+Shot RecordedDevice::sample_cold(const Candidate&) {
+  return NotLaunchable{"no cold sample was recorded"};
+}
+
 Shot RecordedDevice::sample(const Candidate& candidate) {
   // A code that comes again opens another round.
   if (!in_round_.insert(candidate.id).second) {

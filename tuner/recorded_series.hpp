@@ -36,9 +36,10 @@ class RecordedDevice final : public Bench {
  public:
   explicit RecordedDevice(const RecordedSweep& sweep) : sweep_(sweep) {}
 
-  ReferenceRun set_reference(const Candidate& reference) override { return {time(reference.id), 1, false}; }
+  ReferenceRun set_reference(const Candidate& reference) override;
   Shot check(const Candidate& candidate) override { return time(candidate.id); }
   Shot sample(const Candidate& candidate) override;
+  Shot sample_cold(const Candidate& candidate) override;  // refused: nothing was recorded with an empty cache
 
   // More rounds were asked for than were recorded: from there on they come again from the first.
   bool repeated() const { return round_ >= sweep_.reference_drift.size(); }

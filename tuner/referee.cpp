@@ -81,7 +81,8 @@ class Referee {
   Referee(Bench& bench, const Candidate& reference, const std::vector<Candidate>& candidates,
           const RefereeSettings& settings, std::uint64_t seed)
       : bench_(bench), settings_(settings), random_(seed) {
-    launches_ = bench_.set_reference(reference).launches_per_sample;
+    const ReferenceRun run = bench_.set_reference(reference);
+    launches_ = settings.cold ? 1 : run.launches_per_sample;
     timed_.push_back({&reference, {}, ""});
     for (const Candidate& candidate : candidates) {
       Timed& timed = timed_.emplace_back(Timed{&candidate, {}, ""});
@@ -121,7 +122,8 @@ class Referee {
       if (timed.failure.empty()) order.push_back(&timed);
     std::shuffle(order.begin(), order.end(), random_);
     for (Timed* timed : order) {
-      const std::optional<double> ms = time_of(*timed, bench_.sample(*timed->candidate));
+      const std::optional<double> ms =
+          time_of(*timed, settings_.cold ? bench_.sample_cold(*timed->candidate) : bench_.sample(*timed->candidate));
       if (ms) timed->samples.push_back({round, *ms});
       if (ms) spent_ms_ += *ms * launches_;
       if (!ms && timed == &timed_.front())

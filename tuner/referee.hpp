@@ -35,6 +35,7 @@ struct RefereeSettings {
   double confidence = 0.99;
   double margin = 0.005;  // of the stored verdict
   double budget_s = 60;   // of GPU time
+  bool cold = false;      // as the stored times are
 };
 
 // `candidates`: one for each claim, in that order. Rounds go on until every interval is as narrow as wanted, or the

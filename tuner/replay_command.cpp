@@ -24,25 +24,29 @@ Measurement* measurement_in(Outcome& outcome) {
   return abandoned ? &abandoned->so_far : nullptr;
 }
 
-// Race before confirmation, each by round: the order in which they were taken. Round 0 is the first launch.
-using RoundNumber = std::pair<bool, int>;
+// Race, confirmation, and L2 in the other state, each by round: the order in which they were taken. Round 0 of the race
+// is the first launch.
+enum Part { race_rounds, confirmation_rounds, other_way_rounds };
+using RoundNumber = std::pair<Part, int>;
 
 std::map<RoundNumber, double> gpu_ms_by_round(std::vector<Trial>& trials, int launches_per_sample) {
   std::map<RoundNumber, double> cost;
   for (Trial& trial : trials) {
     const Measurement* m = measurement_in(trial.outcome);
     if (!m || !(m->time_ms.median > 0)) continue;
-    cost[{false, 0}] += m->time_ms.median;
+    cost[{race_rounds, 0}] += m->time_ms.median;
     for (const Sample& sample : m->race)
-      if (sample.round > 0) cost[{false, sample.round}] += sample.ms * launches_per_sample;
-    for (const Sample& sample : m->confirmation) cost[{true, sample.round}] += sample.ms * launches_per_sample;
+      if (sample.round > 0) cost[{race_rounds, sample.round}] += sample.ms * launches_per_sample;
+    for (const Sample& sample : m->confirmation)
+      cost[{confirmation_rounds, sample.round}] += sample.ms * launches_per_sample;
+    for (const Sample& sample : m->other_way) cost[{other_way_rounds, sample.round}] += sample.ms;
   }
   return cost;
 }
 
 // A round that has begun is finished, as in a run.
 void keep_what_a_budget_holds(std::vector<Trial>& trials, double budget_ms, int launches_per_sample) {
-  RoundNumber last{false, -1};
+  RoundNumber last{race_rounds, -1};
   double spent_ms = 0;
   for (const auto& [round, ms] : gpu_ms_by_round(trials, launches_per_sample)) {
     if (spent_ms >= budget_ms) break;
@@ -51,8 +55,9 @@ void keep_what_a_budget_holds(std::vector<Trial>& trials, double budget_ms, int 
   }
   for (Trial& trial : trials)
     if (Measurement* m = measurement_in(trial.outcome)) {
-      std::erase_if(m->race, [&](const Sample& s) { return RoundNumber(false, s.round) > last; });
-      std::erase_if(m->confirmation, [&](const Sample& s) { return RoundNumber(true, s.round) > last; });
+      std::erase_if(m->race, [&](const Sample& s) { return RoundNumber(race_rounds, s.round) > last; });
+      std::erase_if(m->confirmation, [&](const Sample& s) { return RoundNumber(confirmation_rounds, s.round) > last; });
+      std::erase_if(m->other_way, [&](const Sample& s) { return RoundNumber(other_way_rounds, s.round) > last; });
     }
 }
 
@@ -151,8 +156,7 @@ TuningRecord decide_again(TuningRecord record, const MeasureSettings& settings) 
   });
   for (Trial& trial : record.trials)
     if (Measurement* m = measurement_in(trial.outcome))
-      *m = measured(std::move(m->race), std::move(m->confirmation), reference, settings.confidence,
-                    static_cast<std::size_t>(finalists));
+      *m = measured(std::move(*m), reference, settings.confidence, static_cast<std::size_t>(finalists));
   record.verdict = decide(record.trials, reference_id, settings);
   return record;
 }

@@ -8,6 +8,7 @@
 
 #include "decide.hpp"
 #include "policy.hpp"
+#include "timing_text.hpp"
 
 namespace regtune {
 namespace {
@@ -121,9 +122,10 @@ void append_row(std::string& text, const TuningRecord& record, const Row& row) {
                  facts.stack_frame_bytes, occupancy, limiter);
   if (record.gpu) {
     const Measurement* measured = measurement_of(*row.timed);
-    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}   ",
+    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}   ",
                    measured ? spell_time(measured->time_ms) : spell_outcome(*row.timed),
-                   measured && measured->speedup.median > 0 ? spell_speedup(measured->speedup.median) : "");
+                   measured && measured->speedup.median > 0 ? spell_speedup(measured->speedup.median) : "",
+                   rate_cells(record.work, measured ? measured->time_ms.median : 0));
   }
   text += " " + budget_cell(record, row) + "\n";
 }
@@ -132,8 +134,9 @@ void append_table(std::string& text, const TuningRecord& record, const ReportSty
   fmt::format_to(std::back_inserter(text), "\n{:>10} {:>12} {:>6} {:>10}  {:<13}", "registers", "spill st/ld", "stack",
                  "occupancy", "limited by");
   if (record.gpu)
-    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}   ", "time (ms)",
-                   record.verdict && record.verdict->reference_id == 0 ? "vs author's" : "vs reference");
+    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}   ", "time (ms)",
+                   record.verdict && record.verdict->reference_id == 0 ? "vs author's" : "vs reference",
+                   rate_heads(record.work));
   text += " budget\n";
   const std::vector<Row> rows = rows_of(record);
   std::size_t hidden = 0;
@@ -150,6 +153,29 @@ void append_table(std::string& text, const TuningRecord& record, const ReportSty
       ++hidden;
   }
   if (hidden > 0) text += fmt::format("           ... and {} more codes (--all shows them)\n", hidden);
+}
+
+// What the compile budget left out, and why; under the kernel's own name and with its own macros in full.
+std::string skipped_text(const TuningRecord& record) {
+  std::vector<RegisterPolicy> own;
+  std::size_t others = 0;
+  std::string reason;
+  for (const Trial& trial : record.trials) {
+    const auto* skipped = std::get_if<NotCompiled>(&trial.outcome);
+    if (!skipped) continue;
+    reason = skipped->reason;
+    const bool is_own = trial.variant.choice.is_authors() && trial.variant.block == record.author_shape.block;
+    if (is_own)
+      own.push_back(trial.variant.policy);
+    else
+      ++others;
+  }
+  if (own.empty() && others == 0) return "";
+  std::vector<std::string> pieces;
+  if (!own.empty()) pieces.push_back(spell(own));
+  if (others > 0) pieces.push_back(fmt::format("{} with another name, macro, option or block", others));
+  return fmt::format("{} of {} budgets were not compiled, and one of them may be better: {}: {}\n", own.size() + others,
+                     record.trials.size(), fmt::join(pieces, "; "), reason);
 }
 
 void append_failures(std::string& text, const TuningRecord& record) {
@@ -171,6 +197,7 @@ void append_failures(std::string& text, const TuningRecord& record) {
                           kept->since, spell(trial.variant.policy), kept->reason);
   }
   if (!failed.empty()) text += fmt::format("not compiled: {}: {}\n", spell(failed), first);
+  text += skipped_text(record);
 }
 
 // What a CUDA programmer wants said about the author's own code.
@@ -209,6 +236,23 @@ std::string renamed_text(const TuningRecord& record) {
                      spell_speedup(v.speedup_renamed.median), spell_choice(record, *v.best_renamed_id));
 }
 
+// What the verdict is with the L2 cache in the other state than it was in.
+std::string other_way_text(const TuningRecord& record) {
+  const Verdict& v = *record.verdict;
+  const bool gains = v.kind == Verdict::Kind::improved && v.best_id != v.reference_id;
+  const char* how = record.settings.cold ? "with a warm L2 cache" : "with L2 flushed before each launch";
+  if (v.best_other_way_id == v.reference_id)
+    return fmt::format("{}: {:.3f}x: slower than the author's code\n", how, v.speedup_other_way.median);
+  if (v.best_other_way_id)
+    return fmt::format("{} another is best: {:.3f}x ({:.3f} to {:.3f}):  {}{}\n", how,
+                       v.speedup_of_best_other_way.median, v.speedup_of_best_other_way.low,
+                       v.speedup_of_best_other_way.high, spell_choice(record, *v.best_other_way_id),
+                       gains ? fmt::format("; the one above: {:.3f}x", v.speedup_other_way.median) : "");
+  if (!gains || v.speedup_other_way.median <= 0) return "";
+  return fmt::format("{}: {:.3f}x ({:.3f} to {:.3f})\n", how, v.speedup_other_way.median, v.speedup_other_way.low,
+                     v.speedup_other_way.high);
+}
+
 std::string verdict_text(const TuningRecord& record) {
   const Verdict& v = *record.verdict;
   const std::string reference = v.reference_id == 0 ? "the author's code" : spell_choice(record, v.reference_id);
@@ -217,6 +261,8 @@ std::string verdict_text(const TuningRecord& record) {
       return fmt::format("no significant gain over {}: {}. Leave it as it is.\n", reference, v.reason);
     case Verdict::Kind::inconclusive:
       return fmt::format("inconclusive: {}. Until then, leave it as it is.\n", v.reason);
+    case Verdict::Kind::not_resolvable:
+      return fmt::format("not resolvable at this size: {}. Until then, leave it as it is.\n", v.reason);
     case Verdict::Kind::improved:
       break;
   }
@@ -275,14 +321,15 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}   grid {}\n", spell_block(shape.block), spell_block(shape.grid));
   std::size_t failed = 0;
-  for (const Trial& trial : record.trials) failed += std::holds_alternative<CompileFailed>(trial.outcome);
+  for (const Trial& trial : record.trials) failed += trial.facts ? 0 : 1;
   text +=
       fmt::format("compiled {} variants -> {} distinct codes\n", record.trials.size() - failed, rows_of(record).size());
   append_table(text, record, style);
   text += "\n";
   append_failures(text, record);
   append_diagnosis(text, record);
-  if (record.verdict) text += verdict_text(record) + renamed_text(record);
+  if (record.verdict)
+    text += timing_text(record) + verdict_text(record) + renamed_text(record) + other_way_text(record);
   if (!record.gpu)
     text += fmt::format("nothing was timed and nothing stored: there is no GPU here that runs {} code\n",
                         record.architecture);
@@ -299,7 +346,8 @@ std::string answer_text(const TuningRecord& record) {
   if (record.gpu)
     text += fmt::format("{}, {} | driver {} | {} | measured {}\n", record.gpu->id.name, record.architecture,
                         record.gpu->driver_version, record.compiler, record.started);
-  if (record.verdict) text += verdict_text(record) + renamed_text(record);
+  text += skipped_text(record);
+  if (record.verdict) text += verdict_text(record) + renamed_text(record) + other_way_text(record);
   return text;
 }
 

@@ -4,6 +4,15 @@
 
 namespace regtune {
 
+namespace {
+
+Phase stored_phase(RacePhase phase) {
+  if (phase == RacePhase::confirmation) return Phase::confirmation;
+  return phase == RacePhase::other_way ? Phase::other_way : Phase::race;
+}
+
+}  // namespace
+
 RunLog::RunLog(const TuningRecord& record, Store* store, Progress& progress)
     : record_(record), progress_(progress), store_(store) {
   if (store_) run_ = store_->begin(record);
@@ -25,7 +34,7 @@ void RunLog::on_round(RacePhase phase, int round, std::span<const std::pair<int,
   if (!store_) return;
   std::vector<RoundSample> samples;
   for (const auto& [id, ms] : id_and_ms) samples.push_back({id, ms});
-  store_->add_round(run_, phase == RacePhase::confirmation ? Phase::confirmation : Phase::race, round, samples);
+  store_->add_round(run_, stored_phase(phase), round, samples);
 }
 
 void RunLog::on_outcome(int id, const Outcome& outcome) {
@@ -45,6 +54,10 @@ void RunLog::on_progress(RacePhase phase, int done, int left_in_race) {
       break;
     case RacePhase::confirmation:
       progress_.update(fmt::format("confirming {} finalists, round {}", left_in_race, done));
+      break;
+    case RacePhase::other_way:
+      progress_.update(fmt::format("timing {} finalists with the L2 cache {}, round {}", left_in_race,
+                                   record_.settings.cold ? "warm" : "flushed", done));
       break;
   }
 }

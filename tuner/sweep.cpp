@@ -29,8 +29,12 @@ std::string why_not_linked(const CompilerIdentity& compiler, const CompileUnit& 
 
 }  // namespace
 
-Sweep::Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper)
-    : pool_(pool), unit_(std::move(unit)), keeper_(keeper), why_plain_(why_not_linked(pool.identity(), unit_)) {}
+Sweep::Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper, CompileBudget budget)
+    : pool_(pool),
+      unit_(std::move(unit)),
+      keeper_(keeper),
+      budget_(std::move(budget)),
+      why_plain_(why_not_linked(pool.identity(), unit_)) {}
 
 // Precompiled headers of one kind of output serve no other. The text that all caps share is compiled once, and so
 // needs none: to precompile costs more than to compile.
@@ -40,8 +44,11 @@ std::string Sweep::header_folder(NvrtcOutput output) const {
 }
 
 bool Sweep::shares_text(const Build& build) {
-  return build.choice.macros.empty() && !build.choice.renamed &&
-         (std::holds_alternative<CompilerDefault>(build.policy) || std::holds_alternative<RegisterCap>(build.policy));
+  return build.choice.macros.empty() && !build.choice.renamed && is_cap(build);
+}
+
+bool Sweep::is_cap(const Build& build) {
+  return std::holds_alternative<CompilerDefault>(build.policy) || std::holds_alternative<RegisterCap>(build.policy);
 }
 
 CompileJob Sweep::plain_job(int id, const Build& build, bool in_server) const {
@@ -56,7 +63,7 @@ CompileJob Sweep::linked_job(int id, const Build& build, bool only_this_kernel) 
           link_options({unit_.architecture, cap_of(unit_, build.policy), kernel_to_keep, options_of(unit_, build),
                         pool_.identity().linker_takes_no_cache},
                        why_not),
-          false};
+          false, is_cap(build)};
 }
 
 std::string Sweep::kernel_of(const Build& build) const {
@@ -74,6 +81,7 @@ const CompiledCode& Sweep::first() {
     first_is_kept_ = true;
     return first_ = std::move(*kept);
   }
+  budget_.run();
   if (linked()) {
     // The text without bounds is what every cap is made of: compiled in the server, so that all workers have its
     // LTO-IR.
@@ -82,6 +90,7 @@ const CompiledCode& Sweep::first() {
       why_plain_ = "no LTO-IR of this source: " + first_.failure.substr(0, first_.failure.find('\n'));
   }
   if (!linked()) first_ = pool_.prepare(plain_job(0, {AuthorsOwn{}}, true));
+  budget_.stop();
   if (!first_.compiled) throw not_compiled(first_.failure);
   return first_;
 }
@@ -97,8 +106,8 @@ void Sweep::begin(const std::string& kernel, const std::string& name, const GpuL
   add(builds);
 }
 
-void Sweep::add(const std::vector<Build>& builds) {
-  std::vector<int> to_compile;
+std::size_t Sweep::add(const std::vector<Build>& builds) {
+  const std::size_t skipped_before = skipped_;
   for (const Build& build : builds) {
     const auto index = static_cast<int>(builds_.size());
     builds_.push_back(build);
@@ -106,34 +115,65 @@ void Sweep::add(const std::vector<Build>& builds) {
     if (std::optional<BuildCode> kept = keeper_.find(way_of(build), kernel_, build)) {
       ready_[index] = std::move(*kept);
     } else {
-      to_compile.push_back(index);
+      queue_.push_back(index);
     }
   }
-  if (linked() && !to_compile.empty() && witness_cap_ == 0) {
-    // A cap that binds, so that the comparison sees the register allocator at work.
-    const Cubin cubin = read_cubin(first_.cubin);
-    const CubinKernel* compiled = find_kernel(cubin, kernel_);
-    witness_cap_ = std::clamp(compiled ? compiled->registers_per_thread * 3 / 4 : 64, compiler_minimum_registers, 255);
-    trusted_ = false;
-    submit_witnesses();
+  feed();
+  pool_.feed();
+  return builds.size() - (skipped_ - skipped_before);
+}
+
+std::optional<CompileCost> Sweep::cost_of(const std::vector<Build>& builds) const {
+  if (first_is_kept_) return {};
+  // A later link keeps one kernel of the file; the first one kept all.
+  CompileCost cost{builds.size(), 0, pool_.processes(), linked() && read_cubin(first_.cubin).kernels.size() > 1};
+  for (const Build& build : builds) cost.seconds += linked() && is_cap(build) ? first_.link_seconds : first_.seconds;
+  return cost;
+}
+
+// Without a limit everything goes to the pool at once. With one, each worker has the job that it is at and none ahead:
+// what was given cannot be taken back.
+void Sweep::feed() {
+  const auto is_linked = [&](int index) { return way_of(builds_[static_cast<std::size_t>(index)]) == Way::linked; };
+  const bool spent = budget_.spent();
+  if (witness_cap_ == 0 && !spent && std::any_of(queue_.begin(), queue_.end(), is_linked)) begin_comparison();
+  for (auto next = queue_.begin(); next != queue_.end();) {
+    const int index = *next;
+    const Build& build = builds_[static_cast<std::size_t>(index)];
+    const bool authors = build == Build{AuthorsOwn{}};
+    const bool full = budget_.limited() && in_workers_.size() >= static_cast<std::size_t>(pool_.processes());
+    if (!authors && spent) {
+      ++skipped_;
+      ready_[index] = {build, kernel_of(build), "", "", {}, budget_.reason(), false, true};
+    } else if ((!authors && full) || waits_for_headers(build)) {
+      ++next;
+      continue;
+    } else {
+      submit(index);
+    }
+    next = queue_.erase(next);
   }
-  for (const int index : to_compile) submit(index);
+}
+
+bool Sweep::waits_for_headers(const Build& build) const {
+  const bool precompiles = unit_.header_end > 0 && unit_.precompiles_headers;
+  return precompiles && way_of(build) == Way::linked && !shares_text(build) && !headers_are_precompiled_ &&
+         primer_ >= 0;
 }
 
 void Sweep::submit(int index) {
   const Build& build = builds_[static_cast<std::size_t>(index)];
   const int id = generation_ * kGeneration + index;
-  const bool precompiles = unit_.header_end > 0 && unit_.precompiles_headers;
-  if (linked() && precompiles && way_of(build) == Way::linked && !shares_text(build) && !headers_are_precompiled_) {
-    if (primer_ >= 0) return waiting_for_headers_.push_back(index);
-    primer_ = index;
-  }
-  if (build == Build{AuthorsOwn{}})
-    pool_.submit(plain_job(id, build, linked()));
-  else if (linked())
-    pool_.submit(linked_job(id, build, true));
+  budget_.run();
+  if (build == Build{AuthorsOwn{}} && linked()) return pool_.submit(plain_job(id, build, true));
+  in_workers_.insert(id);
+  if (!linked()) return pool_.submit(plain_job(id, build, false));
+  if (!shares_text(build) && primer_ < 0) primer_ = index;
+  // What had to wait for the headers is dearer than a cap, so it does not go behind all of them.
+  if (!shares_text(build) && headers_are_precompiled_)
+    pool_.submit_next(linked_job(id, build, true));
   else
-    pool_.submit(plain_job(id, build, false));
+    pool_.submit(linked_job(id, build, true));
 }
 
 BuildCode Sweep::read_back(const Build& build, const CompiledCode& compiled) const {
@@ -162,7 +202,7 @@ std::optional<BuildCode> Sweep::next(Deadline deadline) {
       BuildCode code = std::move(ready_.begin()->second);
       ready_.erase(ready_.begin());
       --undelivered_;
-      if (!code.kept) keeper_.keep(way_of(code.build), kernel_, code);
+      if (!code.kept && !code.skipped) keeper_.keep(way_of(code.build), kernel_, code);
       return code;
     }
     const std::optional<CompiledCode> compiled = pool_.next(deadline);
@@ -173,6 +213,7 @@ std::optional<BuildCode> Sweep::next(Deadline deadline) {
 }
 
 void Sweep::receive(const CompiledCode& compiled) {
+  in_workers_.erase(compiled.id);
   if (compiled.id == kPlainWitness) {
     plain_witness_ = compiled;
   } else if (compiled.id == kLinkedWitness) {
@@ -182,43 +223,73 @@ void Sweep::receive(const CompiledCode& compiled) {
     const Build& build = builds_.at(static_cast<std::size_t>(index));
     if (build == Build{AuthorsOwn{}} && !compiled.compiled) throw not_compiled(compiled.failure);
     ready_[index] = read_back(build, compiled);
-    if (index == primer_ && !headers_are_precompiled_) {
-      headers_are_precompiled_ = true;
-      for (const int waiting : std::exchange(waiting_for_headers_, {})) submit(waiting);
-    }
+    if (index == witness_build_ && linked()) linked_witness_ = compiled;
+    if (index == primer_) headers_are_precompiled_ = true;
   }
   if (!trusted_ && plain_witness_ && linked_witness_) compare();
+  feed();
+  if (pool_.unfinished() == 0) budget_.stop();
 }
 
-void Sweep::submit_witnesses() {
+// At a cap that binds, so that the comparison sees the register allocator at work. Where that cap is to be compiled
+// anyway it comes first, and is the linked witness.
+void Sweep::begin_comparison() {
+  const Cubin cubin = read_cubin(first_.cubin);
+  const CubinKernel* compiled = find_kernel(cubin, kernel_);
+  witness_cap_ = std::clamp(compiled ? compiled->registers_per_thread * 3 / 4 : 64, compiler_minimum_registers, 255);
+  trusted_ = false;
+  const Build witness{RegisterCap{witness_cap_}};
+  const auto found = std::find_if(queue_.begin(), queue_.end(),
+                                  [&](int index) { return builds_[static_cast<std::size_t>(index)] == witness; });
+  const bool is_queued = found != queue_.end();
+  if (is_queued) {
+    witness_build_ = *found;
+    queue_.erase(found);
+    queue_.push_front(witness_build_);
+  }
+  submit_witnesses(!is_queued);
+}
+
+void Sweep::submit_witnesses(bool linked_too) {
   ++witness_tries_;
+  budget_.run();
   plain_witness_.reset();
-  linked_witness_.reset();
   pool_.submit(plain_job(kPlainWitness, {RegisterCap{witness_cap_}}, true));
-  pool_.submit(linked_job(kLinkedWitness, {RegisterCap{witness_cap_}}, true));
+  if (!linked_too) return;
+  linked_witness_.reset();
+  in_workers_.insert(kLinkedWitness);
+  pool_.submit_next(linked_job(kLinkedWitness, {RegisterCap{witness_cap_}}, true));
 }
 
 void Sweep::compare() {
   const std::string cap = fmt::format("--maxrregcount={}", witness_cap_);
-  if (!plain_witness_->compiled) return fall_back(fmt::format("NVRTC fails at {}: {}", cap, plain_witness_->failure));
+  if (!plain_witness_->compiled) return use_plain(fmt::format("NVRTC fails at {}: {}", cap, plain_witness_->failure));
   if (!linked_witness_->compiled)
-    return fall_back(fmt::format("nvJitLink fails at {}: {}", cap, linked_witness_->failure));
+    return use_plain(fmt::format("nvJitLink fails at {}: {}", cap, linked_witness_->failure));
   const auto found = difference(plain_witness_->cubin, linked_witness_->cubin, kernel_);
-  if (found && witness_tries_ < kTries) return submit_witnesses();
-  if (found) return fall_back(fmt::format("nvJitLink's code differs from NVRTC's at {}: {}", cap, *found));
+  if (found && witness_tries_ < kTries) return submit_witnesses(true);
+  if (found) return use_plain(fmt::format("nvJitLink's code differs from NVRTC's at {}: {}", cap, *found));
   trusted_ = true;
 }
 
-void Sweep::fall_back(const std::string& why) {
+// All that was begun is compiled and delivered again.
+void Sweep::use_plain(const std::string& why) {
   keeper_.forget(Way::linked, kernel_);
   why_plain_ = why;
   trusted_ = true;
   ++generation_;
   ready_.clear();
-  waiting_for_headers_.clear();
+  queue_.clear();
+  in_workers_.clear();
   pool_.abandon();
+  budget_.restart();
   undelivered_ = 0;
   add(std::exchange(builds_, {}));
+}
+
+void Sweep::fall_back(const std::string& why) {
+  builds_.clear();
+  use_plain(why);
 }
 
 std::optional<std::string> Sweep::difference_from_plain(const BuildCode& timed) {

@@ -2,14 +2,18 @@
 // Compiles the register budgets of one kernel and reads back what each came to. The front end runs once: NVRTC
 // makes LTO-IR of the text, and nvJitLink makes machine code of that for each cap. That it is the code which
 // plain NVRTC gives is not assumed: at one cap the two ways are compared before any result is handed out, and
-// where they differ, or LTO-IR cannot be had, plain NVRTC compiles everything.
+// where they differ, or LTO-IR cannot be had, plain NVRTC compiles everything. Builds are begun in the order in which
+// they were given; once the compile budget is spent, those that were not begun are delivered as skipped.
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "compile.hpp"
+#include "compile_budget.hpp"
 #include "record.hpp"
 #include "regtune/error.hpp"
 #include "source.hpp"
@@ -25,6 +29,7 @@ struct BuildCode {
   std::optional<StaticFacts> facts;  // without occupancy, which depends on the launch; empty: did not compile
   std::string failure;               // why it did not
   bool kept = false;                 // from an earlier run
+  bool skipped = false;              // not compiled, for want of time; `failure` says so
 };
 
 // How machine code is made; the codes of one way answer for no other.
@@ -44,18 +49,22 @@ class CodeKeeper {
 
 class Sweep {
  public:
-  Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper);
+  Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper, CompileBudget budget = CompileBudget());
 
   // Compiles the source for the first time and returns the code of all its kernels. Throws
   // Error(source_not_compiled) with the compiler's lines.
   const CompiledCode& first();
 
-  // From here on for that kernel of first(), in all these builds; each will be delivered once.
+  // From here on for that kernel of first(), in all these builds; each will be delivered once. The author's own code
+  // is always compiled.
   // `name`: the kernel's unqualified name in the source.
   void begin(const std::string& kernel, const std::string& name, const GpuLimits& limits,
              const std::vector<Build>& builds);
-  // More of them, later.
-  void add(const std::vector<Build>& builds);
+  // More of them, later. How many of them will come as code: 0 when the budget is spent and none is kept.
+  std::size_t add(const std::vector<Build>& builds);
+  // What that many of them would take, by what the first compilation took; empty where that is not known, because it
+  // was kept from an earlier run.
+  std::optional<CompileCost> cost_of(const std::vector<Build>& builds) const;
 
   // The next result, waiting until `deadline`; empty when none came in time or all are delivered.
   std::optional<BuildCode> next(Deadline deadline = {});
@@ -64,7 +73,7 @@ class Sweep {
   // Whether plain NVRTC, with the option that a user would type, gives the code that was timed. For what is
   // about to be recommended. Empty when it does; else a sentence with the first difference.
   std::optional<std::string> difference_from_plain(const BuildCode& timed);
-  // From here on plain NVRTC; what was begun is compiled and delivered again.
+  // From here on plain NVRTC, with a fresh budget; what was begun before is forgotten.
   void fall_back(const std::string& why);
 
   // "LTO-IR once, then nvJitLink 13.0", or "plain NVRTC: <why>".
@@ -76,14 +85,20 @@ class Sweep {
   CompileJob plain_job(int id, const Build& build, bool in_server) const;
   CompileJob linked_job(int id, const Build& build, bool only_this_kernel) const;
   std::string kernel_of(const Build& build) const;
+  void feed();
+  bool waits_for_headers(const Build& build) const;
   void submit(int index);
   BuildCode read_back(const Build& build, const CompiledCode& compiled) const;
   void receive(const CompiledCode& compiled);
   void compare();
   // True for a build whose text is that of every cap: the author's, without bounds.
   static bool shares_text(const Build& build);
+  // True for a build whose text is that of other caps too, under its source choice.
+  static bool is_cap(const Build& build);
   std::string header_folder(NvrtcOutput output) const;
-  void submit_witnesses();
+  void begin_comparison();
+  void submit_witnesses(bool linked_too);
+  void use_plain(const std::string& why);
   Way way() const { return linked() ? Way::linked : Way::plain; }
   // The author's own code is never anything but what the author's own command gives.
   Way way_of(const Build& build) const { return build == Build{AuthorsOwn{}} ? Way::plain : way(); }
@@ -96,6 +111,7 @@ class Sweep {
   CompilePool& pool_;
   CompileUnit unit_;
   CodeKeeper& keeper_;
+  CompileBudget budget_;
   std::string why_plain_;  // empty: linked
   CompiledCode first_;
   bool first_is_kept_ = false;  // from an earlier run
@@ -103,18 +119,21 @@ class Sweep {
   bool several_kernels_ = false;
   GpuLimits limits_;
   std::vector<Build> builds_;
+  std::deque<int> queue_;           // indices of builds that are not begun
+  std::set<int> in_workers_;        // ids of jobs
   std::map<int, BuildCode> ready_;  // by index of build, not handed out yet
   int witness_cap_ = 0;             // where the two ways are compared
   std::optional<CompiledCode> plain_witness_;
   std::optional<CompiledCode> linked_witness_;
   bool trusted_ = true;  // false while the two ways are being compared
   int witness_tries_ = 0;
+  int witness_build_ = -1;  // the build that is the linked witness, if any is
   // Headers are precompiled by the first build that has a text of its own; the others of that kind wait for it.
   int primer_ = -1;
   bool headers_are_precompiled_ = false;
-  std::vector<int> waiting_for_headers_;
   int generation_ = 0;
   std::size_t undelivered_ = 0;
+  std::size_t skipped_ = 0;
 };
 
 }  // namespace regtune

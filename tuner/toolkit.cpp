@@ -115,7 +115,9 @@ std::vector<fs::path> include_folders(const fs::path& nvrtc_file) {
   const auto found = std::find_if(wanted.begin(), wanted.end(), holds_headers);
   if (found == wanted.end()) return {};
   std::vector<fs::path> folders = {*found};
-  if (is_there(*found / "cccl")) folders.push_back(*found / "cccl");
+  // CUB, Thrust and libcu++ have a folder of their own since CUDA 13, and in the wheels of CUDA 12.
+  for (const fs::path& folder : {*found / "cccl", found->parent_path().parent_path() / "cuda_cccl/include"})
+    if (is_there(folder / "cub")) folders.push_back(folder);
   return folders;
 }
 

@@ -10,6 +10,8 @@
 
 #include "collapse.hpp"
 #include "compile.hpp"
+#include "compile_budget.hpp"
+#include "compile_order.hpp"
 #include "decide.hpp"
 #include "device.hpp"
 #include "entrants.hpp"
@@ -73,6 +75,7 @@ TuningRecord head_of_record(const Target& target, const CompilerIdentity& compil
   record.signature = signature.display;
   record.sizes = plan.sizes;
   record.arguments = describe_arguments(plan, signature);
+  record.work = plan.work;
   record.author_shape = plan.shapes.front();
   record.settings = settings;
   record.settings.seed = plan.seed;
@@ -85,13 +88,12 @@ std::vector<Dim3> blocks_of(const WorkloadPlan& plan) {
   return blocks;
 }
 
-std::vector<Build> builds_of(const std::vector<Trial>& trials) {
-  std::vector<Build> builds;
-  for (const Trial& trial : trials) {
-    const Build build{trial.variant.policy, trial.variant.choice};
-    if (std::find(builds.begin(), builds.end(), build) == builds.end()) builds.push_back(build);
-  }
-  return builds;
+// In the order in which they are to be compiled.
+CompileOrder order_of(const std::vector<Variant>& variants, const WorkloadPlan& plan, const GpuLimits& limits,
+                      const CompiledCode& first, const std::string& kernel) {
+  const Cubin cubin = read_cubin(first.cubin);
+  const CubinKernel* compiled = find_kernel(cubin, kernel);
+  return compile_order(variants, plan.shapes, compiled ? compiled->static_shared_bytes : 0, limits);
 }
 
 // A block size that the source fixes (__block_size__) is in every kernel's code, and ptxas takes no other bound.
@@ -114,9 +116,16 @@ std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const Wo
 
 Error nothing_launchable(const TuningRecord& record) {
   const auto* refused = std::get_if<NotLaunchable>(&record.trials.front().outcome);
-  return Error(ErrorKind::nothing_launchable,
-               fmt::format("{}: no register budget makes it launchable with this block: {}. Choose a smaller --block",
-                           record.signature, refused ? refused->reason : "none compiled"));
+  const auto skipped = std::find_if(record.trials.begin(), record.trials.end(), [](const Trial& trial) {
+    return std::holds_alternative<NotCompiled>(trial.outcome);
+  });
+  const std::string none = skipped == record.trials.end() ? "no register budget makes it launchable"
+                                                          : "nothing that was compiled is launchable";
+  std::string what_to_try = "Choose a smaller --block";
+  if (skipped != record.trials.end())
+    what_to_try += ", or a longer --compile-budget: " + std::get<NotCompiled>(skipped->outcome).reason;
+  return Error(ErrorKind::nothing_launchable, fmt::format("{}: {} with this block: {}. {}", record.signature, none,
+                                                          refused ? refused->reason : "none compiled", what_to_try));
 }
 
 int reference_id(const TuningRecord& record) {
@@ -143,6 +152,23 @@ void tell_about_gpu(const Target& target, const Device& device, Progress& progre
     progress.note("regtune: the GPU is not idle, which makes times uncertain: " + user);
 }
 
+// What this GPU's memory gives a copy: measured once for each model and driver.
+double peak_copy_gb_per_s(const GpuState& gpu, Store& store, Device& device) {
+  if (const std::optional<double> known = store.copy_bandwidth(gpu)) return *known;
+  const double measured = device.copy_bandwidth();
+  if (measured > 0) store.keep_copy_bandwidth(gpu, measured);
+  return measured;
+}
+
+void tell_about_cost(const Sweep& sweep, const CompileOrder& order, std::optional<double> budget_s,
+                     Progress& progress) {
+  std::vector<Build> all = order.first;
+  all.insert(all.end(), order.rest.begin(), order.rest.end());
+  const std::optional<CompileCost> cost = sweep.cost_of(all);
+  const std::string note = cost ? cost_note(*cost, budget_s) : "";
+  if (!note.empty()) progress.note("regtune: " + note);
+}
+
 }  // namespace
 
 TuneResult tune(const TuneRequest& request, Progress& progress) {
@@ -163,7 +189,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
 
   const CompileUnit unit = compile_unit(source, description, target.architecture, compiler);
   KeptCodes kept(store ? &*store : nullptr, unit, compiler);
-  Sweep sweep(pool, unit, kept);
+  Sweep sweep(pool, unit, kept, CompileBudget(request.compile_budget_s));
   progress.stage("compiling for the first time");
   const CompiledCode& first = sweep.first();
   const KernelSignature signature =
@@ -187,18 +213,25 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     progress.note(
         "regtune: the kernel declares blocks per cluster, the third launch bound; every budget but __maxnreg__ keeps "
         "it, and so should the bound that you write");
-  record.trials = planned_trials(search_space(space), plan);
+  const std::vector<Variant> variants = search_space(space);
+  record.trials = planned_trials(variants, plan);
+  CompileOrder order = order_of(variants, plan, target.limits, first, record.kernel);
+  // Without a budget there is nothing to hold back for.
+  if (!request.compile_budget_s) order = in_one_wave(std::move(order));
   std::optional<CompiledCode> device_code;
   if (target.gpu) device_code = compile_device_code(pool, plan, target.architecture);
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
-  sweep.begin(record.kernel, unqualified_name(signature), target.limits, builds_of(record.trials));
+  tell_about_cost(sweep, order, request.compile_budget_s, progress);
+  sweep.begin(record.kernel, unqualified_name(signature), target.limits, order.first);
   if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
+  if (target.gpu && plan.work.bytes > 0)
+    record.work.peak_copy_gb_per_s = peak_copy_gb_per_s(*target.gpu, *store, device);
   const PastRuns past = store ? PastRuns(*store, record, request.retry_quarantined) : PastRuns();
   if (!past.told().empty()) progress.note("regtune: " + past.told());
   RunLog log(record, store ? &*store : nullptr, progress);  // from here on a run is in the cache
 
   while (true) {
-    CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, past, log);
+    CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, past, log, order.rest);
     const std::optional<Entrant> reference = entrants.reference();
     if (!reference) throw nothing_launchable(record);
     if (!target.gpu) {
@@ -208,14 +241,16 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     }
     const RaceResult result = race(device, *reference, entrants, record.settings, log, past.interrupted());
     record.settings = result.settings;
+    record.clocks = result.clocks;
     entrants.finish(result.outcomes);
     record.verdict = decide(record.trials, reference_id(record), record.settings);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, *record.verdict);
     if (!difference) break;
     progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
-    record.trials = planned_trials(search_space(space), plan);
+    record.trials = planned_trials(variants, plan);
     sweep.fall_back(*difference);
+    sweep.add(order.first);
     log.start_over();
   }
   log.finish();

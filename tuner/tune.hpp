@@ -15,11 +15,12 @@ struct TuneRequest {
   DescriptionFlags flags;
   std::optional<std::string> architecture;  // forces a static analysis for it, unless it is the GPU's own
   int device = 0;
-  int jobs = 1;                    // compilers side by side
-  double compile_limit_s = 600;    // for one variant
-  bool rename = true;              // sweep the kernel under another name too
-  bool levers = false;             // ptxas's register usage levels too
-  bool retry_quarantined = false;  // launch again what faulted or hung before
+  int jobs = 1;                            // compilers side by side
+  double compile_limit_s = 600;            // for one variant
+  std::optional<double> compile_budget_s;  // wall time of the back end; empty: everything is compiled
+  bool rename = true;                      // sweep the kernel under another name too
+  bool levers = false;                     // ptxas's register usage levels too
+  bool retry_quarantined = false;          // launch again what faulted or hung before
   std::optional<std::filesystem::path> cache;
   MeasureSettings measure;
 };

@@ -180,6 +180,7 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   settings.confidence = record.settings.confidence;
   settings.margin = record.settings.margin;
   settings.budget_s = request.budget_s;
+  settings.cold = record.settings.cold;
   verification.findings = referee(device, reference, claims, candidates, settings, record.settings.seed);
   return verification;
 }

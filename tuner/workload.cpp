@@ -126,6 +126,8 @@ class Planner {
     plan_.seed = description_.seed.value_or(1);
     plan_sizes();
     plan_shapes();
+    plan_.work.bytes = counted(description_.bytes);
+    plan_.work.flops = counted(description_.flops);
     match_arguments();
     for (std::size_t i = 0; i < signature_.parameters.size(); ++i) {
       if (arguments_[i] == nullptr) refuse_missing(i);
@@ -141,6 +143,15 @@ class Planner {
       if (value < 0) refuse_launch(size.value.origin, fmt::format("the size {} is negative: {}", size.name, value));
       plan_.sizes[size.name] = value;
     }
+  }
+
+  std::int64_t counted(const std::optional<Expression>& expression) const {
+    if (!expression) return 0;
+    const std::int64_t value = evaluate_size(*expression, plan_.sizes);
+    if (value < 1)
+      refuse(expression->origin,
+             fmt::format("{} gives {}; a launch does at least 1", in_quotes(expression->text), value));
+    return value;
   }
 
   void plan_shapes() {
@@ -295,8 +306,13 @@ class Planner {
     plan.output = argument.output.value_or(plan.writable);
     plan.absolute_tolerance = argument.absolute_tolerance;
     plan.relative_tolerance = argument.relative_tolerance;
-    if (!plan.output && (plan.absolute_tolerance > 0 || plan.relative_tolerance > 0)) {
+    plan.ulp_tolerance = argument.ulp_tolerance;
+    if (!plan.output && (plan.absolute_tolerance > 0 || plan.relative_tolerance > 0 || plan.ulp_tolerance > 0)) {
       refuse(argument.origin, "a tolerance on a buffer that is no output; drop it, or add output = true");
+    }
+    if (plan.ulp_tolerance > 0 && !is_floating(plan.type)) {
+      refuse(argument.origin, fmt::format("ulps counts floating-point numbers, and the elements are {}; write atol",
+                                          to_string(plan.type)));
     }
     plan.init = init(argument, plan.type);
     if (plan.init.kind == BufferInit::Kind::file) check_data_file(plan, argument.origin);
@@ -441,6 +457,7 @@ std::string value_text(const ParameterPlan& parameter) {
   if (buffer.output) text += ", output";
   if (buffer.absolute_tolerance > 0) text += fmt::format(", atol {}", buffer.absolute_tolerance);
   if (buffer.relative_tolerance > 0) text += fmt::format(", rtol {}", buffer.relative_tolerance);
+  if (buffer.ulp_tolerance > 0) text += fmt::format(", ulps {}", buffer.ulp_tolerance);
   return text;
 }
 

@@ -28,8 +28,9 @@ struct BufferPlan {
   BufferInit init;
   bool writable = false;          // the kernel may change it: its pointer is not to const
   bool output = false;            // compared with the reference's after a launch, and restored before one
-  double absolute_tolerance = 0;  // 0 and 0: bit by bit
+  double absolute_tolerance = 0;  // all three 0: bit by bit; within any of them is close enough
   double relative_tolerance = 0;
+  std::int64_t ulp_tolerance = 0;  // floating-point elements only: so many numbers of the type apart
 };
 
 struct ScalarPlan {
@@ -46,6 +47,7 @@ struct WorkloadPlan {
   std::vector<ParameterPlan> parameters;  // in the kernel's order
   std::uint64_t seed = 1;
   std::vector<std::string> notes;  // what was assumed, one sentence each, for the user
+  Work work = {};                  // without the GPU's own figure
 };
 
 // `block` in an expression is the number of threads; a buffer whose length depends on it gets the largest of all

@@ -1,0 +1,253 @@
+#include "device_buffers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "npy.hpp"
+#include "regtune/error.hpp"
+#include "workload.hpp"
+
+namespace regtune {
+namespace {
+
+// Before and behind each buffer. A loop that runs one block too far is still within it.
+constexpr std::int64_t kGuardBytes = 4096;
+
+// As device_code.cu declares it.
+struct Damage {
+  unsigned long long before = 0;
+  unsigned long long behind = 0;
+};
+
+std::string bytes_of(const Message& message) {
+  const auto& bytes = message.get_binary();
+  return {bytes.begin(), bytes.end()};
+}
+
+// Memory of its own even for an empty buffer.
+std::int64_t allocated_bytes(std::int64_t bytes) {
+  return std::max<std::int64_t>(bytes, 16);
+}
+
+std::string spell_damage(const Damage& damage, const std::string& name) {
+  const auto distance = [](unsigned long long bytes) {
+    return bytes >= static_cast<unsigned long long>(kGuardBytes) ? fmt::format("{} bytes or more", kGuardBytes)
+                                                                 : fmt::format("up to {} bytes", bytes);
+  };
+  std::string text;
+  if (damage.behind > 0) text = fmt::format("wrote {} past the end of {}", distance(damage.behind), name);
+  if (damage.before > 0)
+    text += fmt::format("{}wrote {} before the start of {}", text.empty() ? "" : "; ", distance(damage.before), name);
+  return text;
+}
+
+}  // namespace
+
+// As device_code.cu declares it.
+struct DeviceBuffers::Difference {
+  unsigned long long differing = 0;
+  unsigned long long first = ~0ull;
+  double value = 0;
+  double reference = 0;
+};
+
+void require(const CudaStatus& status, const std::string& doing) {
+  if (!status.ok()) throw Error(ErrorKind::gpu_failed, fmt::format("{} failed: {}", doing, status.text));
+}
+
+LoadedKernel DeviceBuffers::own_code(const std::string& name) const {
+  LoadedKernel loaded;
+  require(driver_.load(own_cubin_, name, 0, loaded), "loading regtune's own device code");
+  return loaded;
+}
+
+void DeviceBuffers::make(const Message& request) {
+  own_cubin_ = bytes_of(request.at("device_code"));
+  guard_kernel_ = own_code("regtune_guard");
+  check_guard_kernel_ = own_code("regtune_check_guard");
+  empty_kernel_ = own_code("regtune_nothing");
+  for (const auto& [type, names] : request.at("functions").items())
+    for (const auto& [purpose, name] : names.items())
+      functions_[type + " " + purpose] = own_code(name.get<std::string>());
+  const std::uint64_t seed = request.at("seed");
+  // The parameter block points into scalars_ and buffers_: both are complete before the pointers are taken.
+  for (const Message& parameter : request.at("parameters")) {
+    if (parameter.contains("bytes")) {
+      scalars_.push_back(bytes_of(parameter.at("bytes")));
+    } else {
+      buffers_.push_back(described(parameter));
+      // Buffers of one seed must not hold the same numbers.
+      buffers_.back().seed = seed * 0x9e3779b97f4a7c15ull + static_cast<std::uint64_t>(buffers_.size() - 1);
+    }
+  }
+  refuse_what_does_not_fit();
+  require(driver_.allocate(sizeof(Difference), result_), "allocating a result");
+  require(
+      driver_.allocate(static_cast<std::int64_t>(sizeof(Damage) * std::max<std::size_t>(1, buffers_.size())), damages_),
+      "allocating a result");
+  std::size_t scalar = 0;
+  std::size_t buffer = 0;
+  for (const Message& parameter : request.at("parameters")) {
+    if (parameter.contains("bytes")) {
+      parameters_.push_back(scalars_[scalar++].data());
+    } else {
+      fill(buffers_[buffer], parameter);
+      parameters_.push_back(&buffers_[buffer++].address);
+    }
+  }
+}
+
+DeviceBuffers::Buffer DeviceBuffers::described(const Message& parameter) {
+  Buffer buffer;
+  buffer.name = parameter.at("name");
+  buffer.type = static_cast<ElementType>(parameter.at("type").get<int>());
+  buffer.count = parameter.at("count");
+  buffer.bytes = buffer.count * size_bytes(buffer.type);
+  buffer.output = parameter.at("output");
+  buffer.writable = parameter.at("writable");
+  buffer.absolute_tolerance = parameter.at("absolute_tolerance");
+  buffer.relative_tolerance = parameter.at("relative_tolerance");
+  buffer.ulp_tolerance = parameter.at("ulp_tolerance");
+  return buffer;
+}
+
+void DeviceBuffers::refuse_what_does_not_fit() const {
+  std::int64_t needed = 0;
+  for (const Buffer& buffer : buffers_) {
+    const int copies = 1 + (buffer.writable ? 1 : 0) + (buffer.output ? 1 : 0);
+    needed += copies * buffer.bytes + 2 * kGuardBytes;
+  }
+  std::int64_t free = 0;
+  require(driver_.free_memory(free), "reading the free memory");
+  if (needed > free)
+    throw Error(ErrorKind::buffer_too_large,
+                fmt::format("the buffers need {} MiB on the GPU (an output three times: itself, its initial data and "
+                            "the reference's result), and {} MiB are free; choose smaller sizes with --set",
+                            needed >> 20, free >> 20));
+}
+
+void DeviceBuffers::fill(Buffer& buffer, const Message& parameter) {
+  const std::string doing = fmt::format("allocating {} MiB for {}", buffer.bytes >> 20, buffer.name);
+  const std::int64_t bytes = allocated_bytes(buffer.bytes);
+  DeviceAddress guarded = 0;
+  require(driver_.allocate(bytes + 2 * kGuardBytes, guarded), doing);
+  buffer.address = guarded + static_cast<DeviceAddress>(kGuardBytes);
+  if (buffer.writable) require(driver_.allocate(bytes, buffer.pristine), doing);
+  if (buffer.output) require(driver_.allocate(bytes, buffer.reference), doing);
+  auto kind = parameter.at("init").get<int>();
+  if (const auto init = static_cast<BufferInit::Kind>(kind); init == BufferInit::Kind::file) {
+    const std::string data = read_data(parameter.at("path"), buffer);
+    require(driver_.copy_to_device(buffer.address, data.data(), static_cast<std::int64_t>(data.size())), doing);
+  } else if (init == BufferInit::Kind::zeros) {
+    require(driver_.fill_bytes_async(buffer.address, 0, bytes), "filling " + buffer.name);
+  } else {
+    double a = parameter.at("a");
+    double b = parameter.at("b");
+    auto count = static_cast<unsigned long long>(buffer.count);
+    unsigned long long seed = buffer.seed;
+    require(run_own_code(buffer, "fill", {&buffer.address, &count, &kind, &a, &b, &seed}, buffer.count),
+            "filling " + buffer.name);
+  }
+  if (buffer.writable)
+    require(driver_.copy_on_device_async(buffer.pristine, buffer.address, bytes), "copying " + buffer.name);
+  guard(buffer);  // last: of a buffer of a few bytes the above fills more
+  require(driver_.synchronize(), "making the data of " + buffer.name);
+}
+
+std::string DeviceBuffers::read_data(const std::string& path, const Buffer& buffer) {
+  std::string data = read_buffer_file(path);
+  if (static_cast<std::int64_t>(data.size()) != buffer.bytes)
+    throw Error(ErrorKind::bad_description,
+                fmt::format("{}: holds {} bytes of data, and {} takes {}; did the file change?", path, data.size(),
+                            buffer.name, buffer.bytes));
+  return data;
+}
+
+CudaStatus DeviceBuffers::run_own_code(const Buffer& buffer, const std::string& purpose, std::vector<void*> parameters,
+                                       std::int64_t elements) const {
+  const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>((elements + 255) / 256, 1, 8192));
+  const LaunchShape shape{{blocks, 1, 1}, {static_cast<unsigned>(elements == 1 ? 1 : 256), 1, 1}, 0};
+  return driver_.launch(functions_.at(fmt::format("{} {}", to_string(buffer.type), purpose)), shape, parameters);
+}
+
+void DeviceBuffers::restore() const {
+  for (const Buffer& buffer : buffers_)
+    if (buffer.writable)
+      require(driver_.copy_on_device_async(buffer.address, buffer.pristine, buffer.bytes), "restoring " + buffer.name);
+}
+
+void DeviceBuffers::keep_as_reference() const {
+  for (const Buffer& buffer : buffers_)
+    if (buffer.output)
+      require(driver_.copy_on_device_async(buffer.reference, buffer.address, buffer.bytes), "keeping " + buffer.name);
+}
+
+DeviceBuffers::Difference DeviceBuffers::compare(const Buffer& buffer, bool bit_by_bit) const {
+  Difference difference;
+  if (buffer.count == 0) return difference;
+  require(driver_.copy_to_device(result_, &difference, sizeof difference), "preparing a comparison");
+  auto values = buffer.address;
+  auto references = buffer.reference;
+  auto count = static_cast<unsigned long long>(buffer.count);
+  double absolute = bit_by_bit ? 0 : buffer.absolute_tolerance;
+  double relative = bit_by_bit ? 0 : buffer.relative_tolerance;
+  unsigned long long ulps = bit_by_bit ? 0 : static_cast<unsigned long long>(buffer.ulp_tolerance);
+  auto result = result_;
+  require(run_own_code(buffer, "compare", {&values, &references, &count, &absolute, &relative, &ulps, &result},
+                       buffer.count),
+          "comparing " + buffer.name);
+  require(run_own_code(buffer, "show", {&values, &references, &result}, 1), "comparing " + buffer.name);
+  require(driver_.copy_to_host(&difference, result_, sizeof difference), "comparing " + buffer.name);
+  return difference;
+}
+
+std::string DeviceBuffers::differences(bool bit_by_bit) const {
+  std::string found;
+  for (const Buffer& buffer : buffers_) {
+    if (!buffer.output) continue;
+    const Difference difference = compare(buffer, bit_by_bit);
+    if (difference.differing == 0) continue;
+    if (!found.empty()) found += "; ";
+    found += fmt::format("{}: {} of {} elements differ, the first at {}: {} instead of {}", buffer.name,
+                         difference.differing, buffer.count, difference.first, difference.value, difference.reference);
+  }
+  return found;
+}
+
+void DeviceBuffers::guard(const Buffer& buffer) const {
+  auto before = buffer.address - static_cast<DeviceAddress>(kGuardBytes);
+  auto behind = buffer.address + static_cast<DeviceAddress>(buffer.bytes);
+  unsigned long long bytes = kGuardBytes;
+  unsigned long long seed = buffer.seed;
+  std::vector<void*> parameters{&before, &behind, &bytes, &seed};
+  require(driver_.launch(guard_kernel_, {{1, 1, 1}, {256, 1, 1}, 0}, parameters), "guarding " + buffer.name);
+}
+
+std::string DeviceBuffers::damage() const {
+  if (buffers_.empty()) return "";
+  std::vector<Damage> damages(buffers_.size());
+  const auto size = static_cast<std::int64_t>(sizeof(Damage) * damages.size());
+  require(driver_.fill_bytes_async(damages_, 0, size), "preparing a look at the guards");
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    auto before = buffers_[i].address - static_cast<DeviceAddress>(kGuardBytes);
+    auto behind = buffers_[i].address + static_cast<DeviceAddress>(buffers_[i].bytes);
+    unsigned long long bytes = kGuardBytes;
+    unsigned long long seed = buffers_[i].seed;
+    auto result = damages_ + static_cast<DeviceAddress>(i * sizeof(Damage));
+    std::vector<void*> parameters{&before, &behind, &bytes, &seed, &result};
+    require(driver_.launch(check_guard_kernel_, {{1, 1, 1}, {256, 1, 1}, 0}, parameters),
+            "looking at the guards of " + buffers_[i].name);
+  }
+  require(driver_.copy_to_host(damages.data(), damages_, size), "looking at the guards");
+  std::string found;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const std::string text = spell_damage(damages[i], buffers_[i].name);
+    if (text.empty()) continue;
+    found += (found.empty() ? "" : "; ") + text;
+    guard(buffers_[i]);
+  }
+  return found;
+}
+
+}  // namespace regtune

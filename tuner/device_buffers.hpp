@@ -1,0 +1,83 @@
+#pragma once
+// The buffers of a launch, on the GPU: their initial data, the reference's results, and the guards around each, which
+// tell of writes out of bounds. Compares without moving the data. Lives in the child process that owns the GPU; says
+// what it found in words for people, and throws Error when the GPU refuses what no candidate is to blame for.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "driver.hpp"
+#include "element_type.hpp"
+#include "worker.hpp"
+
+namespace regtune {
+
+// Throws Error(gpu_failed) unless the driver did it. `doing`: "allocating 64 MiB for out".
+void require(const CudaStatus& status, const std::string& doing);
+
+class DeviceBuffers {
+ public:
+  explicit DeviceBuffers(const Driver& driver) : driver_(driver) {}
+  DeviceBuffers(const DeviceBuffers&) = delete;
+  DeviceBuffers& operator=(const DeviceBuffers&) = delete;
+
+  // Loads regtune's own code and makes the buffers of a "plan" request (device.cpp). Throws Error(buffer_too_large,
+  // bad_description).
+  void make(const Message& request);
+
+  // One pointer to each parameter's value.
+  std::vector<void*>& parameters() { return parameters_; }
+  const LoadedKernel& empty_kernel() const { return empty_kernel_; }
+
+  // The initial data, into every buffer that the kernel may change. Does not wait.
+  void restore() const;
+  // What is in the outputs now is what they are compared with.
+  void keep_as_reference() const;
+  // "out: 1 of 16 elements differ, ..."; empty when nothing does.
+  std::string differences(bool bit_by_bit) const;
+  // "wrote up to 4 bytes past the end of out"; empty when no guard has changed since the last call. Mends them.
+  std::string damage() const;
+
+ private:
+  struct Buffer {
+    std::string name;
+    ElementType type{};
+    std::int64_t count = 0;
+    std::int64_t bytes = 0;
+    bool output = false;
+    bool writable = false;
+    double absolute_tolerance = 0;
+    double relative_tolerance = 0;
+    std::int64_t ulp_tolerance = 0;
+    std::uint64_t seed = 0;       // of its data and its guards
+    DeviceAddress address = 0;    // what the kernel gets; a guard lies before and behind it
+    DeviceAddress pristine = 0;   // its initial data; writable buffers only
+    DeviceAddress reference = 0;  // what the reference left in it; outputs only
+  };
+  struct Difference;
+
+  static Buffer described(const Message& parameter);
+  static std::string read_data(const std::string& path, const Buffer& buffer);
+  void refuse_what_does_not_fit() const;
+  void fill(Buffer& buffer, const Message& parameter);
+  void guard(const Buffer& buffer) const;
+  LoadedKernel own_code(const std::string& name) const;
+  CudaStatus run_own_code(const Buffer& buffer, const std::string& purpose, std::vector<void*> parameters,
+                          std::int64_t elements) const;
+  Difference compare(const Buffer& buffer, bool bit_by_bit) const;
+
+  const Driver& driver_;
+  std::string own_cubin_;
+  std::map<std::string, LoadedKernel> functions_;  // "float fill"
+  LoadedKernel guard_kernel_;
+  LoadedKernel check_guard_kernel_;
+  LoadedKernel empty_kernel_;
+  std::vector<std::string> scalars_;
+  std::vector<Buffer> buffers_;
+  std::vector<void*> parameters_;
+  DeviceAddress result_ = 0;   // of a comparison
+  DeviceAddress damages_ = 0;  // one for each buffer
+};
+
+}  // namespace regtune

@@ -1,0 +1,77 @@
+#pragma once
+// How codes are launched and timed on the GPU: the reference run, which decides how samples are taken, the check of a
+// candidate, and its samples, warm or cold. Lives in the child process that owns the GPU; answers the requests of
+// device.cpp. What a code does wrong is in the reply; Error is thrown for what no candidate is to blame for.
+#include <map>
+#include <optional>
+#include <string>
+
+#include "bench.hpp"
+#include "device_buffers.hpp"
+#include "driver.hpp"
+#include "nvml.hpp"
+#include "worker.hpp"
+
+namespace regtune {
+
+class DeviceSampling {
+ public:
+  // All outlive it. `l2_bytes`: of the GPU's L2 cache.
+  DeviceSampling(const Driver& driver, DeviceBuffers& buffers, const NvmlClocks& clocks, std::int64_t l2_bytes)
+      : driver_(driver), buffers_(buffers), clocks_(clocks), l2_bytes_(l2_bytes) {}
+
+  // After the buffers were made: takes what is left of the memory for flushing L2. Without it there are no cold
+  // samples.
+  void prepare_flushing();
+
+  Message load(const Message& request);
+  Message unload(int id);
+  // The request holds what an earlier reference run of the same code found, if there was one: samples go on as before.
+  Message reference(const Message& request);
+  Message check(int id);
+  Message sample(int id);
+  Message sample_cold(int id);
+  // Bytes read and written per second by the fastest of a few copies on the device.
+  Message copy_bandwidth() const;
+
+ private:
+  struct Loaded {
+    LoadedKernel kernel;
+    LaunchShape shape;
+    LaunchGraph graph;
+  };
+
+  // The time of one launch, or the reply that says why there is none.
+  struct Timed {
+    double ms = 0;
+    std::optional<Message> failure;
+  };
+  Timed time_launches(const Loaded& candidate, int launches);
+  Timed time_graph(Loaded& candidate);
+  Timed time_warm(Loaded& candidate);
+  Timed stop_and_read(int launches);
+  std::optional<Message> make_graph(Loaded& candidate);
+  std::optional<Message> run_first(Loaded& candidate);
+  std::optional<Message> warm_up(Loaded& candidate, double& ms);
+  std::optional<Message> choose_way(Loaded& candidate, double& ms);
+  void measure_timer();
+  void flush() const;
+  void read_clocks();
+  Message reply_with_time(const Timed& timed);
+
+  const Driver& driver_;
+  DeviceBuffers& buffers_;
+  const NvmlClocks& clocks_;
+  std::int64_t l2_bytes_;
+  DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it
+  std::map<int, Loaded> candidates_;
+  bool restored_ = false;
+  SampleMode mode_ = SampleMode::one_launch;
+  int launches_ = 1;
+  double launch_overhead_ms_ = 0;
+  double timer_resolution_ms_ = 0;
+  Deadline clocks_due_;
+  std::optional<ClockReading> reading_;  // taken with the last sample
+};
+
+}  // namespace regtune

@@ -1,0 +1,112 @@
+#include "explain.hpp"
+
+#include <fmt/format.h>
+
+#include <type_traits>
+#include <vector>
+
+#include "policy.hpp"
+#include "report.hpp"
+
+namespace regtune {
+namespace {
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string spell_budget(const StaticFacts& facts) {
+  const std::string note = facts.budget.note.empty() ? "" : ": " + facts.budget.note;
+  switch (facts.budget.status) {
+    case BudgetStatus::not_asked:
+      return "no budget asked for";
+    case BudgetStatus::in_force:
+      return fmt::format("in force, with a ceiling of {} registers{}", facts.register_ceiling, note);
+    case BudgetStatus::clamped:
+    case BudgetStatus::inert:
+    case BudgetStatus::overridden:
+      break;
+  }
+  return std::string(to_string(facts.budget.status)) + note;
+}
+
+std::string spell_facts(const StaticFacts& facts) {
+  const int spilled = facts.spill_store_bytes + facts.spill_load_bytes;
+  std::string text = fmt::format("{} registers", facts.registers_per_thread);
+  if (spilled > 0) text += fmt::format(", spills {}/{} bytes", facts.spill_store_bytes, facts.spill_load_bytes);
+  if (facts.occupancy) text += fmt::format(", {:.1f} % occupancy", facts.occupancy->fraction * 100);
+  return text;
+}
+
+std::string spell_measured(const Measurement& measured) {
+  std::string text = fmt::format("{:.5g} ms", measured.time_ms.median);
+  if (measured.speedup.median > 0)
+    text += fmt::format(", {:.3f}x ({:.3f} to {:.3f})", measured.speedup.median, measured.speedup.low,
+                        measured.speedup.high);
+  return text;
+}
+
+std::string spell_outcome(const TuningRecord& record, const Outcome& outcome) {
+  return std::visit(
+      [&](const auto& o) -> std::string {
+        using T = std::decay_t<decltype(o)>;
+        if constexpr (std::is_same_v<T, NotTimed>) {
+          return "not timed: no GPU ran it";
+        } else if constexpr (std::is_same_v<T, CompileFailed>) {
+          return "does not compile: " + first_line(o.message);
+        } else if constexpr (std::is_same_v<T, NotCompiled>) {
+          return "not compiled: " + o.reason;
+        } else if constexpr (std::is_same_v<T, NotLaunchable>) {
+          return "cannot be launched: " + o.reason;
+        } else if constexpr (std::is_same_v<T, SameCodeAs>) {
+          return fmt::format("same code as #{}, {}", o.variant_id, spell_choice(record, o.variant_id));
+        } else if constexpr (std::is_same_v<T, Faulted>) {
+          return "dropped, it faulted: " + first_line(o.message);
+        } else if constexpr (std::is_same_v<T, TimedOut>) {
+          return fmt::format("dropped, one launch took longer than {:g} ms", o.limit_ms);
+        } else if constexpr (std::is_same_v<T, WrongResult>) {
+          return "dropped, its result is wrong: " + first_line(o.message);
+        } else if constexpr (std::is_same_v<T, Abandoned>) {
+          return "left the race: " + o.reason;
+        } else if constexpr (std::is_same_v<T, Quarantined>) {
+          return fmt::format("not launched, in quarantine since {}: {}", o.since, o.reason);
+        } else {
+          static_assert(std::is_same_v<T, Measurement>);
+          if (o.confirmation.empty()) return "raced to the end and is no finalist: " + spell_measured(o);
+          return fmt::format("confirmed in {} rounds: {}", o.confirmation.size(), spell_measured(o));
+        }
+      },
+      outcome);
+}
+
+// What the verdict says of it.
+std::string spell_role(const TuningRecord& record, int id) {
+  if (!record.verdict) return "";
+  const Verdict& verdict = *record.verdict;
+  std::string text;
+  if (id == verdict.reference_id) text += "; the reference";
+  if (verdict.kind != Verdict::Kind::improved) return text;
+  if (id == verdict.best_id) text += "; chosen: the best";
+  if (id == verdict.best_in_source_id && id != verdict.reference_id) text += "; chosen: the best in the source";
+  if (id == verdict.best_renamed_id) text += "; told beside: the best under another name";
+  return text;
+}
+
+}  // namespace
+
+std::string explain_trial(const TuningRecord& record, const Trial& trial) {
+  std::string text = fmt::format("#{} {}: ", trial.variant.id, spell_choice(record, trial.variant.id));
+  if (trial.facts) text += fmt::format("{}; {}; ", spell_budget(*trial.facts), spell_facts(*trial.facts));
+  return text + spell_outcome(record, trial.outcome) + spell_role(record, trial.variant.id);
+}
+
+std::string explanation(const TuningRecord& record) {
+  std::string text =
+      fmt::format("\nwhy, for {} on {}\ncompiler: {}\n", record.signature, record.architecture, record.compiler);
+  if (!record.route.empty()) text += fmt::format("way to the machine code: {}\n", record.route);
+  if (record.verdict) text += fmt::format("verdict: {}: {}\n", to_string(record.verdict->kind), record.verdict->reason);
+  for (const Trial& trial : record.trials) text += explain_trial(record, trial) + "\n";
+  return text;
+}
+
+}  // namespace regtune

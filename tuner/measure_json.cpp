@@ -1,0 +1,81 @@
+#include "measure_json.hpp"
+
+#include "json_fields.hpp"
+
+namespace regtune {
+
+using namespace json_fields;
+
+Json settings_json(const MeasureSettings& s) {
+  return {{"margin", s.margin},
+          {"confidence", s.confidence},
+          {"budget_s", s.budget_s},
+          {"timeout_ms", s.timeout_ms},
+          {"seed", s.seed},
+          {"launches_per_sample", s.launches_per_sample},
+          {"restored", s.restored},
+          {"cold", s.cold},
+          {"sample_mode", to_string(s.sample_mode)},
+          {"launch_overhead_ms", s.launch_overhead_ms},
+          {"timer_resolution_ms", s.timer_resolution_ms}};
+}
+
+MeasureSettings settings_from_json(const Json& json) {
+  MeasureSettings s;
+  read(json, "margin", s.margin);
+  read(json, "confidence", s.confidence);
+  read(json, "budget_s", s.budget_s);
+  read(json, "timeout_ms", s.timeout_ms);
+  read(json, "seed", s.seed);
+  read(json, "launches_per_sample", s.launches_per_sample);
+  read(json, "restored", s.restored);
+  read_if_there(json, "cold", s.cold);
+  if (s.launches_per_sample > 1) s.sample_mode = SampleMode::back_to_back;
+  if (find(json, "sample_mode")) s.sample_mode = read_enum(json, "sample_mode", sample_mode_from_string);
+  read_if_there(json, "launch_overhead_ms", s.launch_overhead_ms);
+  read_if_there(json, "timer_resolution_ms", s.timer_resolution_ms);
+  return s;
+}
+
+Json clocks_json(const ClockWatch& c) {
+  return {
+      {"readings", c.readings},        {"min_sm_mhz", c.min_sm_mhz},         {"median_sm_mhz", c.median_sm_mhz},
+      {"max_sm_mhz", c.max_sm_mhz},    {"rounds_dropped", c.rounds_dropped}, {"gave_up_dropping", c.gave_up_dropping},
+      {"throttled_by", c.throttled_by}};
+}
+
+ClockWatch clocks_from_json(const Json& json) {
+  ClockWatch c;
+  read(json, "readings", c.readings);
+  read(json, "min_sm_mhz", c.min_sm_mhz);
+  read(json, "median_sm_mhz", c.median_sm_mhz);
+  read(json, "max_sm_mhz", c.max_sm_mhz);
+  read(json, "rounds_dropped", c.rounds_dropped);
+  read(json, "gave_up_dropping", c.gave_up_dropping);
+  read(json, "throttled_by", c.throttled_by);
+  return c;
+}
+
+Json rates_json(const Work& w, double ms) {
+  Json json;
+  if (!(ms > 0)) return json;
+  const double gb_per_s = static_cast<double>(w.bytes) / (ms * 1e6);
+  if (w.bytes > 0) json["gb_per_s"] = gb_per_s;
+  if (w.bytes > 0 && w.peak_copy_gb_per_s > 0) json["share_of_copy"] = gb_per_s / w.peak_copy_gb_per_s;
+  if (w.flops > 0) json["gflop_per_s"] = static_cast<double>(w.flops) / (ms * 1e6);
+  return json;
+}
+
+Json work_json(const Work& w) {
+  return {{"bytes", w.bytes}, {"flops", w.flops}, {"peak_copy_gb_per_s", w.peak_copy_gb_per_s}};
+}
+
+Work work_from_json(const Json& json) {
+  Work w;
+  read(json, "bytes", w.bytes);
+  read(json, "flops", w.flops);
+  read(json, "peak_copy_gb_per_s", w.peak_copy_gb_per_s);
+  return w;
+}
+
+}  // namespace regtune

@@ -1,0 +1,18 @@
+#pragma once
+// How a run was timed, in words for the report: the samples, the clocks, and the rates that its times stand for. Says
+// what the record holds and judges nothing.
+#include <string>
+
+#include "record.hpp"
+
+namespace regtune {
+
+// "timed in samples of 210 launches, replayed as a CUDA graph; SM clock 1980 MHz". One line.
+std::string timing_text(const TuningRecord& record);
+
+// The columns that the author's count of bytes or flops adds to the table: their heads, and a code's figures. Empty
+// where nothing was counted.
+std::string rate_heads(const Work& work);
+std::string rate_cells(const Work& work, double ms);
+
+}  // namespace regtune
