@@ -62,6 +62,7 @@ CREATE TABLE tuning_run (
   work_bytes              INTEGER NOT NULL,  -- of one launch, as its author counts them; 0: not said
   work_flops              INTEGER NOT NULL,
   peak_copy_gb_per_s      REAL,
+  gpu_seconds             REAL,              -- that launches of the race took
   CHECK ((state = 'finished') = (finish_order IS NOT NULL))
 ) STRICT;
 CREATE INDEX tuning_run_by_name ON tuning_run (kernel_name, sizes_hash, finish_order);
@@ -80,7 +81,7 @@ CREATE TABLE run_size (
 -- clocks down.
 CREATE TABLE run_line (
   run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
-  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user', 'throttled_by')),
+  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user', 'throttled_by', 'no_counters')),
   ordinal INTEGER NOT NULL,
   line    TEXT NOT NULL,
   PRIMARY KEY (run_id, list, ordinal)
@@ -122,6 +123,20 @@ CREATE TABLE run_clocks (
   rounds_dropped   INTEGER NOT NULL,
   gave_up_dropping INTEGER NOT NULL
 ) STRICT;
+
+-- What one launch of a finalist executed and moved, from the GPU's counters; no rows where they were not asked for or
+-- not available (run_line, list 'no_counters').
+CREATE TABLE counters (
+  run_id                   INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
+  variant_id               INTEGER NOT NULL,
+  local_load_instructions  REAL,
+  local_store_instructions REAL,
+  achieved_occupancy       REAL,
+  l1_bytes                 REAL,
+  l2_bytes                 REAL,
+  dram_bytes               REAL,
+  PRIMARY KEY (run_id, variant_id)
+) STRICT, WITHOUT ROWID;
 
 -- What a GPU reads and writes when it copies: measured once for each model and driver.
 CREATE TABLE copy_bandwidth (

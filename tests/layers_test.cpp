@@ -31,7 +31,8 @@ const std::vector<Names>& layers() {
       {"store"},
       // tuner: what stands on nothing of the tuner
       {"bench", "cap_plateaus", "compile_budget", "dynamic_library", "element_type", "elf", "expression", "json_fields",
-       "npy", "policy", "progress", "ptxas_report", "source_scan", "statistics", "timing_text", "toolkit", "worker"},
+       "npy", "policy", "progress", "ptxas_report", "scratch_folder", "source_scan", "statistics", "timing_text",
+       "toolkit", "worker"},
       // other people's interfaces and formats
       {"cubin", "description", "driver", "fork_server", "measure_json", "ncu", "nvml", "nvrtc", "throttle_watch"},
       // the stages, in the order in which they build on each other
@@ -43,7 +44,7 @@ const std::vector<Names>& layers() {
       {"device_sampling"},
       {"device_worker"},
       {"collapse", "decide", "device", "kept_codes", "measure"},
-      {"run_log", "study_scope"},
+      {"counters", "run_log", "study_scope"},
       {"entrants"},
       {"analyze_command", "check_command", "lookup_command", "report", "tune"},
       {"analysis_report", "explain"},

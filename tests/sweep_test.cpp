@@ -120,6 +120,40 @@ TEST_F(SweepTest, ASecondRunCompilesNothing) {
   EXPECT_EQ(run(&store).kept, 7u);
 }
 
+TEST_F(SweepTest, CapsOnAPlateauNeedNoCompilationAndHaveTheCodeThatTheyWouldGive) {
+  std::map<bool, std::map<int, std::string>> hash_of_cap;
+  std::size_t inferred = 0;
+  for (const bool every_cap : {false, true}) {
+    CompilePool pool(2, 120);
+    const CompileUnit unit = compile_unit({"k.cu", kSource}, {}, "sm_90", pool.identity());
+    KeptCodes kept(nullptr, unit, pool.identity());
+    Sweep sweep(pool, unit, kept);
+    if (every_cap) sweep.compile_every_cap();
+    const Cubin first = read_cubin(sweep.first().cubin);
+    std::vector<Build> builds{{AuthorsOwn{}}};
+    for (int cap = 24; cap <= 255; ++cap) builds.push_back({RegisterCap{cap}});
+    sweep.begin(first.kernels.front().name, "k", gpu_limits(9, 0).value(), builds);
+    std::optional<BuildCode> one_inferred;
+    while (std::optional<BuildCode> code = sweep.next()) {
+      ASSERT_TRUE(code->facts) << code->failure;
+      const auto* cap = std::get_if<RegisterCap>(&code->build.policy);
+      if (!cap) continue;
+      EXPECT_TRUE(hash_of_cap[every_cap].emplace(cap->registers_per_thread, code->facts->code_hash).second);
+      EXPECT_EQ(code->inferred, code->facts->budget.status == BudgetStatus::inferred);
+      EXPECT_EQ(code->facts->register_ceiling, code->inferred ? 0 : cap->registers_per_thread);
+      inferred += code->inferred ? 1 : 0;
+      if (code->inferred) one_inferred = *code;
+    }
+    ASSERT_EQ(one_inferred.has_value(), !every_cap);
+    if (one_inferred) {
+      EXPECT_FALSE(sweep.difference_from_plain(*one_inferred)) << spell(one_inferred->build.policy);
+    }
+  }
+  EXPECT_GT(inferred, 100u);
+  EXPECT_EQ(hash_of_cap[false].size(), 232u);
+  EXPECT_EQ(hash_of_cap[false], hash_of_cap[true]);
+}
+
 TEST_F(SweepTest, AnotherNameAndOtherMacrosAreCodesOfTheirOwn) {
   SourceChoice renamed;
   renamed.renamed = true;

@@ -131,7 +131,10 @@ std::string study_text(const Study& study, const ReportStyle& style) {
   const std::string kept = study.kept == 0 ? "" : fmt::format(" ({} of them kept from before)", study.kept);
   std::string text = fmt::format("\n{}: {}   block {}   shared memory {}\n", record.architecture, record.signature,
                                  spell_block(record.author_shape.block), shared_memory(record));
-  text += fmt::format("{} budgets{} -> {} distinct codes\n", study.compiled + study.kept, kept, distinct_codes(record));
+  const std::string inferred =
+      study.inferred == 0 ? "" : fmt::format(", {} caps taken to give the code of those around them", study.inferred);
+  text += fmt::format("{} budgets{}{} -> {} distinct codes\n", study.compiled + study.kept, kept, inferred,
+                      distinct_codes(record));
   text += table_of_codes(record, style) + "\n";
   const std::vector<std::string> bounds = ceilings(record);
   if (!bounds.empty()) text += fmt::format("ceiling: {}\n", fmt::join(bounds, "\n         "));
@@ -205,6 +208,7 @@ nlohmann::json analysis_json(const Analysis& analysis) {
       json["compiled"] = study.compiled;
       json["kept"] = study.kept;
       json["skipped"] = study.skipped;
+      json["inferred"] = study.inferred;
       json["distinct_codes"] = distinct_codes(study.record);
       json["ceilings"] = std::move(bounds);
       json["diagnosis"] = diagnosis(study.record);

@@ -94,7 +94,8 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
   const std::vector<BuildCode> codes = compile_all(sweep, std::move(author), builds, subject.progress);
 
   Study result;
-  for (const BuildCode& code : codes) ++(code.skipped ? result.skipped : code.kept ? result.kept : result.compiled);
+  for (const BuildCode& code : codes)
+    ++(code.skipped ? result.skipped : code.kept ? result.kept : code.inferred ? result.inferred : result.compiled);
   TuningRecord& record = result.record;
   record.regtune_version = REGTUNE_VERSION;
   record.architecture = unit.architecture;
@@ -116,6 +117,7 @@ void study_architecture(const Subject& subject, const std::string& architecture,
   const CompileUnit unit = compile_unit(subject.source, subject.description, architecture, pool.identity());
   KeptCodes keeper(subject.store, unit, pool.identity());
   Sweep survey(pool, unit, keeper, CompileBudget(subject.request.compile_budget_s));
+  if (subject.request.every_cap) survey.compile_every_cap();
   subject.progress.stage(fmt::format("{}: compiling for the first time", architecture));
   for (const KernelSignature& signature : kernels_meant(subject, survey.first()))
     analysis.studies.push_back(study(subject, pool.identity(), unit, signature, survey));

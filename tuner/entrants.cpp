@@ -43,10 +43,13 @@ void CompiledEntrants::receive_all() {
   }
 }
 
-Entrant CompiledEntrants::entrant(int id) const {
-  const Trial& trial = record_.trials.at(static_cast<std::size_t>(id));
+Candidate CompiledEntrants::candidate(int id) const {
   const BuildCode& code = code_of_trial(id);
-  return {{id, code.kernel, code.cubin, trial.shape}, in_source(id), own_name(id)};
+  return {id, code.kernel, code.cubin, record_.trials.at(static_cast<std::size_t>(id)).shape};
+}
+
+Entrant CompiledEntrants::entrant(int id) const {
+  return {candidate(id), in_source(id), own_name(id)};
 }
 
 const BuildCode& CompiledEntrants::code_of_trial(int id) const {

@@ -35,6 +35,7 @@ class CompiledEntrants final : public EntrantSource {
   // carries what the race found out about it.
   void finish(const std::map<int, Outcome>& outcomes);
   const BuildCode& code_of_trial(int id) const;
+  Candidate candidate(int id) const;
 
  private:
   bool receive(Deadline deadline = {});  // false: none is left, or came in time

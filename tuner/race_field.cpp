@@ -20,6 +20,7 @@ RaceField::RaceField(Bench& bench, const Entrant& reference_entrant, MeasureSett
   launches_per_warm_sample_ = run.launches_per_sample;
   can_flush_ = run.can_flush;
   settings_.restored = run.restored;
+  reference_ms_ = run.gpu_ms;
   settings_.launches_per_sample = settings_.cold ? 1 : run.launches_per_sample;
   settings_.sample_mode = settings_.cold ? SampleMode::one_launch : run.sample_mode;
   settings_.launch_overhead_ms = run.launch_overhead_ms;
@@ -153,7 +154,7 @@ RaceResult RaceField::result() {
       observer_.on_outcome(runner.entrant.candidate.id, outcome);
       outcomes_.insert_or_assign(runner.entrant.candidate.id, std::move(outcome));
     }
-  return {std::move(outcomes_), settings_, watch_.summary()};
+  return {std::move(outcomes_), settings_, watch_.summary(), (reference_ms_ + spent_ms_) / 1000};
 }
 
 }  // namespace regtune

@@ -108,19 +108,80 @@ void Sweep::begin(const std::string& kernel, const std::string& name, const GpuL
 
 std::size_t Sweep::add(const std::vector<Build>& builds) {
   const std::size_t skipped_before = skipped_;
-  for (const Build& build : builds) {
-    const auto index = static_cast<int>(builds_.size());
-    builds_.push_back(build);
-    ++undelivered_;
-    if (std::optional<BuildCode> kept = keeper_.find(way_of(build), kernel_, build)) {
+  const std::size_t first_new = builds_.size();
+  builds_.insert(builds_.end(), builds.begin(), builds.end());
+  undelivered_ += builds.size();
+  if (infers_) form_groups(first_new);
+  for (std::size_t i = first_new; i < builds_.size(); ++i) {
+    const auto index = static_cast<int>(i);
+    if (std::optional<BuildCode> kept = keeper_.find(way_of(builds_[i]), kernel_, builds_[i])) {
+      waiting_for_steps_.erase(index);
       ready_[index] = std::move(*kept);
-    } else {
+      know(index);
+    } else if (!waiting_for_steps_.contains(index)) {
       queue_.push_back(index);
     }
   }
   feed();
   pool_.feed();
   return builds.size() - (skipped_ - skipped_before);
+}
+
+// Of the builds from `first_new` on: the caps of each source choice that come with all steps between them.
+void Sweep::form_groups(std::size_t first_new) {
+  std::vector<std::pair<SourceChoice, std::map<int, int>>> index_of_cap_by_choice;
+  for (std::size_t i = first_new; i < builds_.size(); ++i) {
+    const auto* cap = std::get_if<RegisterCap>(&builds_[i].policy);
+    if (!cap) continue;
+    auto found = std::find_if(index_of_cap_by_choice.begin(), index_of_cap_by_choice.end(),
+                              [&](const auto& entry) { return entry.first == builds_[i].choice; });
+    if (found == index_of_cap_by_choice.end()) found = index_of_cap_by_choice.insert(found, {builds_[i].choice, {}});
+    found->second.emplace(cap->registers_per_thread, static_cast<int>(i));
+  }
+  for (auto& [choice, index_of_cap] : index_of_cap_by_choice) {
+    std::vector<int> caps;
+    for (const auto& [cap, index] : index_of_cap) caps.push_back(cap);
+    if (!CapPlateaus::has_all_steps(caps)) continue;
+    CapPlateaus plateaus(caps);
+    for (const auto& [cap, index] : index_of_cap)
+      if (!plateaus.is_step(cap)) waiting_for_steps_.insert(index);
+    groups_.push_back({choice, std::move(plateaus), std::move(index_of_cap), {}});
+  }
+}
+
+// What a step came to may say of other caps that they are to be compiled, or that they need not be.
+void Sweep::know(int index) {
+  const BuildCode& code = ready_.at(index);
+  const auto* cap = std::get_if<RegisterCap>(&code.build.policy);
+  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const CapGroup& g) {
+    const auto found = cap ? g.index_of_cap.find(cap->registers_per_thread) : g.index_of_cap.end();
+    return found != g.index_of_cap.end() && found->second == index;
+  });
+  if (group == groups_.end() || !group->plateaus.is_step(cap->registers_per_thread)) return;
+  group->code_of_step[cap->registers_per_thread] = code;
+  group->plateaus.add(cap->registers_per_thread, code.facts ? code.facts->code_hash : "");
+  for (const int other : group->plateaus.take_to_compile()) {
+    const int its_index = group->index_of_cap.at(other);
+    if (waiting_for_steps_.erase(its_index) > 0) queue_.push_back(its_index);
+  }
+  for (const auto& [other, step] : group->plateaus.take_settled()) {
+    const int its_index = group->index_of_cap.at(other);
+    if (waiting_for_steps_.erase(its_index) > 0) ready_[its_index] = inferred(other, group->code_of_step.at(step));
+  }
+}
+
+BuildCode Sweep::inferred(int cap, const BuildCode& step) {
+  BuildCode code = step;
+  code.build.policy = RegisterCap{cap};
+  code.log.clear();
+  code.kept = false;
+  code.inferred = true;
+  const int below = std::get<RegisterCap>(step.build.policy).registers_per_thread;
+  code.facts->register_ceiling = 0;
+  code.facts->budget = {
+      BudgetStatus::inferred, cap,
+      fmt::format("not compiled: --maxrregcount={} and the steps of 8 around it give one code", below)};
+  return code;
 }
 
 std::optional<CompileCost> Sweep::cost_of(const std::vector<Build>& builds) const {
@@ -145,6 +206,7 @@ void Sweep::feed() {
     if (!authors && spent) {
       ++skipped_;
       ready_[index] = {build, kernel_of(build), "", "", {}, budget_.reason(), false, true};
+      know(index);
     } else if ((!authors && full) || waits_for_headers(build)) {
       ++next;
       continue;
@@ -202,7 +264,7 @@ std::optional<BuildCode> Sweep::next(Deadline deadline) {
       BuildCode code = std::move(ready_.begin()->second);
       ready_.erase(ready_.begin());
       --undelivered_;
-      if (!code.kept && !code.skipped) keeper_.keep(way_of(code.build), kernel_, code);
+      if (!code.kept && !code.skipped && !code.inferred) keeper_.keep(way_of(code.build), kernel_, code);
       return code;
     }
     const std::optional<CompiledCode> compiled = pool_.next(deadline);
@@ -223,6 +285,7 @@ void Sweep::receive(const CompiledCode& compiled) {
     const Build& build = builds_.at(static_cast<std::size_t>(index));
     if (build == Build{AuthorsOwn{}} && !compiled.compiled) throw not_compiled(compiled.failure);
     ready_[index] = read_back(build, compiled);
+    know(index);
     if (index == witness_build_ && linked()) linked_witness_ = compiled;
     if (index == primer_) headers_are_precompiled_ = true;
   }
@@ -236,7 +299,9 @@ void Sweep::receive(const CompiledCode& compiled) {
 void Sweep::begin_comparison() {
   const Cubin cubin = read_cubin(first_.cubin);
   const CubinKernel* compiled = find_kernel(cubin, kernel_);
-  witness_cap_ = std::clamp(compiled ? compiled->registers_per_thread * 3 / 4 : 64, compiler_minimum_registers, 255);
+  // A step: those are compiled first.
+  witness_cap_ = std::max(CapPlateaus::step_at_or_below(compiled ? compiled->registers_per_thread * 3 / 4 : 64),
+                          compiler_minimum_registers);
   trusted_ = false;
   const Build witness{RegisterCap{witness_cap_}};
   const auto found = std::find_if(queue_.begin(), queue_.end(),
@@ -280,6 +345,8 @@ void Sweep::use_plain(const std::string& why) {
   ++generation_;
   ready_.clear();
   queue_.clear();
+  groups_.clear();
+  waiting_for_steps_.clear();
   in_workers_.clear();
   pool_.abandon();
   budget_.restart();

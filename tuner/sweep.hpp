@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "cap_plateaus.hpp"
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "record.hpp"
@@ -30,6 +31,7 @@ struct BuildCode {
   std::string failure;               // why it did not
   bool kept = false;                 // from an earlier run
   bool skipped = false;              // not compiled, for want of time; `failure` says so
+  bool inferred = false;             // not compiled: the code is that of a cap below, see Budget
 };
 
 // How machine code is made; the codes of one way answer for no other.
@@ -66,6 +68,9 @@ class Sweep {
   // was kept from an earlier run.
   std::optional<CompileCost> cost_of(const std::vector<Build>& builds) const;
 
+  // Before begin(): no cap is taken to give the code of the caps around it (cap_plateaus.hpp).
+  void compile_every_cap() { infers_ = false; }
+
   // The next result, waiting until `deadline`; empty when none came in time or all are delivered.
   std::optional<BuildCode> next(Deadline deadline = {});
   std::size_t undelivered() const { return undelivered_; }
@@ -85,6 +90,9 @@ class Sweep {
   CompileJob plain_job(int id, const Build& build, bool in_server) const;
   CompileJob linked_job(int id, const Build& build, bool only_this_kernel) const;
   std::string kernel_of(const Build& build) const;
+  void form_groups(std::size_t first_new);
+  void know(int index);
+  static BuildCode inferred(int cap, const BuildCode& step);
   void feed();
   bool waits_for_headers(const Build& build) const;
   void submit(int index);
@@ -108,6 +116,14 @@ class Sweep {
   static constexpr int kPlainWitness = kGeneration - 1;
   static constexpr int kLinkedWitness = kGeneration - 2;
 
+  // The caps of one source choice of which some may need no compilation.
+  struct CapGroup {
+    SourceChoice choice;
+    CapPlateaus plateaus;
+    std::map<int, int> index_of_cap;        // in builds_
+    std::map<int, BuildCode> code_of_step;  // what each came to
+  };
+
   CompilePool& pool_;
   CompileUnit unit_;
   CodeKeeper& keeper_;
@@ -119,10 +135,13 @@ class Sweep {
   bool several_kernels_ = false;
   GpuLimits limits_;
   std::vector<Build> builds_;
-  std::deque<int> queue_;           // indices of builds that are not begun
-  std::set<int> in_workers_;        // ids of jobs
-  std::map<int, BuildCode> ready_;  // by index of build, not handed out yet
-  int witness_cap_ = 0;             // where the two ways are compared
+  bool infers_ = true;
+  std::vector<CapGroup> groups_;
+  std::set<int> waiting_for_steps_;  // indices of builds
+  std::deque<int> queue_;            // indices of builds that are not begun
+  std::set<int> in_workers_;         // ids of jobs
+  std::map<int, BuildCode> ready_;   // by index of build, not handed out yet
+  int witness_cap_ = 0;              // where the two ways are compared
   std::optional<CompiledCode> plain_witness_;
   std::optional<CompiledCode> linked_witness_;
   bool trusted_ = true;  // false while the two ways are being compared

@@ -12,6 +12,7 @@
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "compile_order.hpp"
+#include "counters.hpp"
 #include "decide.hpp"
 #include "device.hpp"
 #include "entrants.hpp"
@@ -141,6 +142,15 @@ std::optional<std::string> difference_of_winners(Sweep& sweep, const CompiledEnt
   return {};
 }
 
+// The reference and whatever was confirmed.
+std::vector<Candidate> finalists(const std::vector<Trial>& trials, const CompiledEntrants& entrants) {
+  std::vector<Candidate> candidates;
+  for (const Trial& trial : trials)
+    if (const auto* measured = std::get_if<Measurement>(&trial.outcome); measured && !measured->confirmation.empty())
+      candidates.push_back(entrants.candidate(trial.variant.id));
+  return candidates;
+}
+
 void tell_about_gpu(const Target& target, const Device& device, Progress& progress) {
   if (!target.gpu) {
     progress.note("regtune: nothing will be timed: " +
@@ -195,6 +205,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   const CompileUnit unit = compile_unit(source, description, target.architecture, compiler);
   KeptCodes kept(store ? &*store : nullptr, unit, compiler);
   Sweep sweep(pool, unit, kept, CompileBudget(request.compile_budget_s));
+  if (request.every_cap) sweep.compile_every_cap();
   progress.stage("compiling for the first time");
   const CompiledCode& first = sweep.first();
   const KernelSignature signature =
@@ -245,10 +256,16 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     const RaceResult result = race(device, *reference, entrants, record.settings, log);
     record.settings = result.settings;
     record.clocks = result.clocks;
+    record.gpu_seconds = result.gpu_seconds;
     entrants.finish(result.outcomes);
     record.verdict = decide(record.trials, reference_id(record), record.settings);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, *record.verdict);
+    if (!difference && request.counters) {
+      progress.stage("reading the GPU's counters");
+      device.finish(record.settings.timeout_ms);  // its buffers make room
+      record.counters = read_counters(request.device, plan, *device_code, finalists(record.trials, entrants));
+    }
     if (!difference) break;
     progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
     record.trials = planned_trials(variants, plan);
