@@ -75,13 +75,15 @@ Message DeviceSampling::unload(int id) {
 }
 
 void DeviceSampling::read_clocks() {
+  reading_.reset();
   if (clocks_due_ && std::chrono::steady_clock::now() < *clocks_due_) return;
   reading_ = clocks_.read();
   clocks_due_ = after_ms(std::max(kClocksEveryMs, reading_ ? kClocksShare * reading_->cost_us / 1000 : 0));
 }
 
 DeviceSampling::Timed DeviceSampling::stop_and_read(int launches) {
-  require(driver_.stop_timer(), "recording an event");
+  // A launch that faults is told by whichever call comes next.
+  if (const CudaStatus status = driver_.stop_timer(); !status.ok()) return {0, Message{{"faulted", status.text}}};
   read_clocks();
   double ms = 0;
   if (const CudaStatus status = driver_.timed_ms(ms); !status.ok()) return {0, Message{{"faulted", status.text}}};
