@@ -36,11 +36,12 @@ const std::vector<Names>& layers() {
       {"cubin", "description", "driver", "fork_server", "nvml", "nvrtc", "record_json"},
       // the stages, in the order in which they build on each other
       {"code_equality", "macros", "nvjitlink", "signature", "static_facts"},
+      {"template_arguments"},
       {"source"},
       {"link_options"},
       {"compile", "kernel_choice", "search_space", "workload"},
       {"device_worker", "source_choices", "sweep"},
-      {"collapse", "decide", "device", "kept_codes", "measure"},
+      {"collapse", "decide", "device", "instances", "kept_codes", "measure"},
       {"run_log", "study_scope"},
       {"entrants"},
       {"analyze_command", "check_command", "lookup_command", "report", "tune"},

@@ -18,8 +18,7 @@ namespace regtune {
 class CompiledEntrants final : public EntrantSource {
  public:
   // The sweep was begun with every build of the record's trials. All references outlive this.
-  CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes, const GpuLimits& limits,
-                   RunLog& log);
+  CompiledEntrants(Sweep& sweep, TuningRecord& record, const GpuLimits& limits, RunLog& log);
 
   // The code to compare with: the author's own as soon as it is there, if it can be launched; else all codes are
   // waited for, and choose_reference says. Empty when nothing can be launched.
@@ -42,7 +41,6 @@ class CompiledEntrants final : public EntrantSource {
 
   Sweep& sweep_;
   TuningRecord& record_;
-  std::vector<LaunchShape> shapes_;
   RunLog& log_;
   Collapse collapse_;
   std::vector<BuildCode> codes_;

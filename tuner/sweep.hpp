@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compile.hpp"
@@ -54,7 +55,11 @@ class Sweep {
   // `name`: the kernel's unqualified name in the source.
   void begin(const std::string& kernel, const std::string& name, const GpuLimits& limits,
              const std::vector<Build>& builds);
-  // More of them, later.
+  // Of a kernel template: its code without bounds or cap under another choice of macros and template arguments, and
+  // from here on its name there. Compiled in the server, whose front end then serves every cap of that choice; call
+  // it between begin() without builds and add(). Its failure is that of the choice alone.
+  BuildCode name_instance(const SourceChoice& choice);
+  // More builds, later.
   void add(const std::vector<Build>& builds);
 
   // The next result, waiting until `deadline`; empty when none came in time or all are delivered.
@@ -80,8 +85,8 @@ class Sweep {
   BuildCode read_back(const Build& build, const CompiledCode& compiled) const;
   void receive(const CompiledCode& compiled);
   void compare();
-  // True for a build whose text is that of every cap: the author's, without bounds.
-  static bool shares_text(const Build& build);
+  // True for a build whose text went through the front end in the server, for all caps: the text without bounds.
+  bool shares_text(const Build& build) const;
   std::string header_folder(NvrtcOutput output) const;
   void submit_witnesses();
   Way way() const { return linked() ? Way::linked : Way::plain; }
@@ -98,8 +103,10 @@ class Sweep {
   CodeKeeper& keeper_;
   std::string why_plain_;  // empty: linked
   CompiledCode first_;
-  bool first_is_kept_ = false;  // from an earlier run
+  bool first_is_kept_ = false;  // in the keeper
   std::string kernel_;
+  // Its mangled names under other choices of macros and template arguments.
+  std::vector<std::pair<SourceChoice, std::string>> instances_;
   bool several_kernels_ = false;
   GpuLimits limits_;
   std::vector<Build> builds_;
