@@ -22,6 +22,7 @@ struct SourceChoice {
   bool renamed = false;                       // compiled under the name cutlass_<kernel>
   int register_usage_level = -1;              // ptxas's option, 0 to 10; -1: not given
   std::map<std::string, std::string> macros;  // values of the launch description's tune table
+  std::string instance = {};                  // of a kernel template: "scale<4, float>"; empty: the author's
   bool is_authors() const { return *this == SourceChoice{}; }
   friend bool operator==(const SourceChoice&, const SourceChoice&) = default;
 };
@@ -44,6 +45,7 @@ struct LaunchShape {
   Dim3 grid;
   Dim3 block;
   std::int64_t dynamic_shared_bytes = 0;
+  friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
 };
 
 // Whether the budget that was asked for is the one the compiler worked under.

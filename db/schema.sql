@@ -11,7 +11,8 @@ CREATE TABLE source_choice (
   id                   INTEGER PRIMARY KEY,
   choice_hash          TEXT NOT NULL UNIQUE,  -- of all the fields
   renamed              INTEGER NOT NULL,
-  register_usage_level INTEGER NOT NULL       -- -1: not given
+  register_usage_level INTEGER NOT NULL,      -- -1: not given
+  instance             TEXT NOT NULL          -- of a kernel template: 'scale<4, float>'; '': the author's
 ) STRICT;
 CREATE TABLE source_choice_macro (
   choice_id INTEGER NOT NULL REFERENCES source_choice (id),
@@ -19,7 +20,7 @@ CREATE TABLE source_choice_macro (
   value     TEXT NOT NULL,
   PRIMARY KEY (choice_id, name)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO source_choice VALUES (0, 'author', 0, -1);
+INSERT INTO source_choice VALUES (0, 'author', 0, -1, '');
 
 CREATE TABLE tuning_run (
   id                      INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: a process may still hold it

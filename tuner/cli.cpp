@@ -61,6 +61,8 @@ po::options_description launch_options(const char* kernel) {
       ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")              //
       ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"),
        "a=2.5, or out={buffer=\"n\", init=\"uniform(0,1)\"}")  //
+      ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"),
+       "values of a macro or template argument, each with every budget: UNROLL=1,2,4,8")  //
       ("seed", po::value<std::uint64_t>()->value_name("N"), "of random data and of the order of launches");
   return options;
 }
@@ -115,8 +117,6 @@ po::options_description check_options() {
 po::options_description sweep_options() {
   po::options_description options("Sweep");
   options.add_options()  //
-      ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"),
-       "values of a macro, each with every budget: UNROLL=1,2,4,8")  //
       ("counters", po::bool_switch(),
        "read the GPU's counters for the finalists: executed spills, achieved occupancy, bytes moved (takes ncu)")  //
       ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")                  //

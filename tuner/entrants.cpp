@@ -10,15 +10,9 @@
 
 namespace regtune {
 
-CompiledEntrants::CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes,
-                                   const GpuLimits& limits, RunLog& log, std::vector<Build> later)
-    : sweep_(sweep),
-      record_(record),
-      shapes_(shapes),
-      log_(log),
-      collapse_(shapes, limits),
-      limits_(limits),
-      later_(std::move(later)) {}
+CompiledEntrants::CompiledEntrants(Sweep& sweep, TuningRecord& record, const GpuLimits& limits, RunLog& log,
+                                   std::vector<Build> later)
+    : sweep_(sweep), record_(record), log_(log), collapse_(limits), limits_(limits), later_(std::move(later)) {}
 
 bool CompiledEntrants::receive(Deadline deadline) {
   std::optional<BuildCode> code = sweep_.next(deadline);
@@ -31,7 +25,7 @@ bool CompiledEntrants::receive(Deadline deadline) {
   for (Trial& trial : record_.trials) {
     const Variant& variant = trial.variant;
     if (variant.policy != received.build.policy || !(variant.choice == received.build.choice)) continue;
-    trial = collapse_.add(trial.variant, received);
+    trial = collapse_.add(trial.variant, trial.shape, received);
     if (std::holds_alternative<NotTimed>(trial.outcome)) waiting_.push_back(trial.variant.id);
   }
   return true;
@@ -166,9 +160,7 @@ bool CompiledEntrants::is_planned(const Build& build) const {
 }
 
 bool CompiledEntrants::add_max_registers(const std::vector<int>& still_racing) {
-  // Beside __block_size__ nothing but caps is tried.
-  const std::optional<StaticFacts>& author = record_.trials.front().facts;
-  if (author && author->required_threads_per_block > 0) return false;
+  // Beside __block_size__ there are no caps: every __maxnreg__ is in the race already.
   std::vector<Build> builds;
   for (const int id : still_racing)
     for (const Build& least : least_caps(id)) {
@@ -182,15 +174,16 @@ bool CompiledEntrants::add_max_registers(const std::vector<int>& still_racing) {
         }
     }
   max_registers_left_ -= builds.size();
-  // A choice that ties a macro to the block is for that block alone.
-  const auto is_for = [&](const SourceChoice& choice, const Dim3& block) {
-    return std::any_of(record_.trials.begin(), record_.trials.end(), [&](const Trial& trial) {
-      return trial.variant.block == block && trial.variant.choice == choice;
-    });
+  // The launches of a choice: one that ties a macro to the block is for that block alone.
+  const auto shapes_of = [&](const SourceChoice& choice) {
+    std::vector<LaunchShape> shapes;
+    for (const Trial& trial : record_.trials)
+      if (trial.variant.choice == choice && std::find(shapes.begin(), shapes.end(), trial.shape) == shapes.end())
+        shapes.push_back(trial.shape);
+    return shapes;
   };
   for (const Build& build : builds)
-    for (const LaunchShape& shape : shapes_) {
-      if (!is_for(build.choice, shape.block)) continue;
+    for (const LaunchShape& shape : shapes_of(build.choice)) {
       const Variant variant{static_cast<int>(record_.trials.size()), build.policy, shape.block, build.choice};
       record_.trials.push_back({variant, shape, {}, NotTimed{}});
     }
@@ -200,9 +193,7 @@ bool CompiledEntrants::add_max_registers(const std::vector<int>& still_racing) {
 void CompiledEntrants::finish(const std::map<int, Outcome>& outcomes) {
   receive_all();
   // By arrival the first variant of a code was the one to be timed; by id is how it is told.
-  std::vector<Variant> variants;
-  for (const Trial& trial : record_.trials) variants.push_back(trial.variant);
-  record_.trials = collapse(variants, codes_, shapes_, limits_);
+  record_.trials = collapse(record_.trials, codes_, limits_);
   for (const auto& [id, outcome] : outcomes) {
     const int told_as = timed_trial(record_.trials, id).variant.id;
     record_.trials.at(static_cast<std::size_t>(told_as)).outcome = outcome;

@@ -20,8 +20,8 @@ class CompiledEntrants final : public EntrantSource {
  public:
   // The sweep was begun with every build of the record's trials but `later`, which are compiled once the race tells
   // which of the first are fast. All references outlive this.
-  CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes, const GpuLimits& limits,
-                   RunLog& log, std::vector<Build> later = {});
+  CompiledEntrants(Sweep& sweep, TuningRecord& record, const GpuLimits& limits, RunLog& log,
+                   std::vector<Build> later = {});
 
   // The code to compare with: the author's own as soon as it is there, if it can be launched; else all codes are
   // waited for, and choose_reference says. Empty when nothing can be launched.
@@ -52,7 +52,6 @@ class CompiledEntrants final : public EntrantSource {
 
   Sweep& sweep_;
   TuningRecord& record_;
-  std::vector<LaunchShape> shapes_;
   RunLog& log_;
   Collapse collapse_;
   std::vector<BuildCode> codes_;

@@ -296,13 +296,16 @@ RegisterPolicy policy_from_json(const Json& json) {
 }
 
 Json choice_json(const SourceChoice& choice) {
-  return {
+  Json json{
       {"renamed", choice.renamed}, {"register_usage_level", choice.register_usage_level}, {"macros", choice.macros}};
+  if (!choice.instance.empty()) json["instance"] = choice.instance;
+  return json;
 }
 
 SourceChoice choice_from_json(const Json& json) {
   SourceChoice choice{read<bool>(json, "renamed"), read<int>(json, "register_usage_level"),
                       read<std::map<std::string, std::string>>(json, "macros")};
+  if (find(json, "instance")) choice.instance = read<std::string>(json, "instance");
   if (choice.register_usage_level < -1 || choice.register_usage_level > 10)
     refuse("register_usage_level", choice.register_usage_level, "0 to 10, or -1 where it was not given");
   return choice;

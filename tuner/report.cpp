@@ -298,6 +298,11 @@ std::string spell_choice(const TuningRecord& record, int variant_id) {
   std::string text = spell(variant.policy);
   if (!variant.choice.is_authors()) text = fmt::format("{}, {}", spell(variant.choice), text);
   if (several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
+  const Dim3& grid = record.trials[static_cast<std::size_t>(variant_id)].shape.grid;
+  const bool grid_is_its_own = std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& trial) {
+    return trial.variant.block == variant.block && trial.shape.grid != grid;
+  });
+  if (grid_is_its_own) text += fmt::format(" on a grid of {}", spell_block(grid));
   return text;
 }
 

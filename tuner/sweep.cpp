@@ -27,6 +27,15 @@ std::string why_not_linked(const CompilerIdentity& compiler, const CompileUnit& 
   return why;
 }
 
+// The name under a choice of macros and template arguments, whatever it is joined with.
+const std::string* find_instance(const std::vector<std::pair<SourceChoice, std::string>>& instances,
+                                 const SourceChoice& choice) {
+  const auto found = std::find_if(instances.begin(), instances.end(), [&](const auto& instance) {
+    return instance.first.macros == choice.macros && instance.first.instance == choice.instance;
+  });
+  return found == instances.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 Sweep::Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper, CompileBudget budget)
@@ -43,8 +52,10 @@ std::string Sweep::header_folder(NvrtcOutput output) const {
   return pool_.scratch_folder() + (output == NvrtcOutput::lto_ir ? "/lto" : "/plain");
 }
 
-bool Sweep::shares_text(const Build& build) {
-  return build.choice.macros.empty() && !build.choice.renamed && is_cap(build);
+bool Sweep::shares_text(const Build& build) const {
+  const SourceChoice& choice = build.choice;
+  const bool is_authors = choice.macros.empty() && choice.instance.empty();
+  return !choice.renamed && (is_authors || find_instance(instances_, choice) != nullptr) && is_cap(build);
 }
 
 bool Sweep::is_cap(const Build& build) {
@@ -67,7 +78,9 @@ CompileJob Sweep::linked_job(int id, const Build& build, bool only_this_kernel) 
 }
 
 std::string Sweep::kernel_of(const Build& build) const {
-  return build.choice.renamed ? renamed_kernel(kernel_, unit_.kernel_name) : kernel_;
+  const std::string* instance = find_instance(instances_, build.choice);
+  const std::string& own = instance ? *instance : kernel_;
+  return build.choice.renamed ? renamed_kernel(own, unit_.kernel_name) : own;
 }
 
 Error Sweep::not_compiled(const std::string& why) const {
@@ -78,7 +91,7 @@ Error Sweep::not_compiled(const std::string& why) const {
 
 const CompiledCode& Sweep::first() {
   if (std::optional<CompiledCode> kept = keeper_.first(way())) {
-    first_is_kept_ = true;
+    first_is_kept_ = first_is_stored_ = true;
     return first_ = std::move(*kept);
   }
   budget_.run();
@@ -101,12 +114,29 @@ void Sweep::begin(const std::string& kernel, const std::string& name, const GpuL
   unit_.kernel_name = name;
   limits_ = limits;
   several_kernels_ = read_cubin(first_.cubin).kernels.size() > 1;
-  // Not before a kernel of it is wanted: of a run that ends with an error nothing is kept.
-  if (!first_is_kept_) keeper_.keep_first(way(), first_);
   add(builds);
 }
 
+BuildCode Sweep::name_instance(const SourceChoice& choice) {
+  const Build build{CompilerDefault{}, choice};
+  if (std::optional<BuildCode> kept = keeper_.find(way(), kernel_, build)) {
+    if (kept->facts) instances_.emplace_back(choice, kept->kernel);
+    return std::move(*kept);
+  }
+  // Named before it is compiled: the text of every cap is asked for in the same words.
+  instances_.emplace_back(choice, kernel_);
+  const CompiledCode compiled = pool_.prepare(linked() ? linked_job(0, build, false) : plain_job(0, build, true));
+  if (compiled.compiled && !compiled.lowered_names.empty())
+    instances_.back().second = compiled.lowered_names.front();
+  else
+    instances_.pop_back();
+  return read_back(build, compiled);
+}
+
 std::size_t Sweep::add(const std::vector<Build>& builds) {
+  // Not before a build of it is wanted: of a run that ends with an error nothing is kept.
+  if (!first_is_stored_ && !builds.empty()) keeper_.keep_first(way(), first_);
+  first_is_stored_ = first_is_stored_ || !builds.empty();
   const std::size_t skipped_before = skipped_;
   const std::size_t first_new = builds_.size();
   builds_.insert(builds_.end(), builds.begin(), builds.end());

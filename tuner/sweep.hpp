@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cap_plateaus.hpp"
@@ -62,6 +63,10 @@ class Sweep {
   // `name`: the kernel's unqualified name in the source.
   void begin(const std::string& kernel, const std::string& name, const GpuLimits& limits,
              const std::vector<Build>& builds);
+  // Of a kernel template: its code without bounds or cap under another choice of macros and template arguments, and
+  // from here on its name there. Compiled in the server, whose front end then serves every cap of that choice; call
+  // it between begin() without builds and add(). Its failure is that of the choice alone.
+  BuildCode name_instance(const SourceChoice& choice);
   // More of them, later. How many of them will come as code: 0 when the budget is spent and none is kept.
   std::size_t add(const std::vector<Build>& builds);
   // What that many of them would take, by what the first compilation took; empty where that is not known, because it
@@ -99,8 +104,8 @@ class Sweep {
   BuildCode read_back(const Build& build, const CompiledCode& compiled) const;
   void receive(const CompiledCode& compiled);
   void compare();
-  // True for a build whose text is that of every cap: the author's, without bounds.
-  static bool shares_text(const Build& build);
+  // True for a build whose text went through the front end in the server, for all caps: the text without bounds.
+  bool shares_text(const Build& build) const;
   // True for a build whose text is that of other caps too, under its source choice.
   static bool is_cap(const Build& build);
   std::string header_folder(NvrtcOutput output) const;
@@ -130,8 +135,11 @@ class Sweep {
   CompileBudget budget_;
   std::string why_plain_;  // empty: linked
   CompiledCode first_;
-  bool first_is_kept_ = false;  // from an earlier run
+  bool first_is_kept_ = false;    // from an earlier run
+  bool first_is_stored_ = false;  // in the keeper
   std::string kernel_;
+  // Its mangled names under other choices of macros and template arguments.
+  std::vector<std::pair<SourceChoice, std::string>> instances_;
   bool several_kernels_ = false;
   GpuLimits limits_;
   std::vector<Build> builds_;

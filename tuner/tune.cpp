@@ -16,6 +16,7 @@
 #include "decide.hpp"
 #include "device.hpp"
 #include "entrants.hpp"
+#include "instances.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
 #include "measure.hpp"
@@ -28,6 +29,7 @@
 #include "store.hpp"
 #include "study_scope.hpp"
 #include "sweep.hpp"
+#include "template_arguments.hpp"
 #include "workload.hpp"
 
 namespace regtune {
@@ -82,12 +84,6 @@ TuningRecord head_of_record(const Target& target, const CompilerIdentity& compil
   return record;
 }
 
-std::vector<Dim3> blocks_of(const WorkloadPlan& plan) {
-  std::vector<Dim3> blocks;
-  for (const LaunchShape& shape : plan.shapes) blocks.push_back(shape.block);
-  return blocks;
-}
-
 // In the order in which they are to be compiled.
 CompileOrder order_of(const std::vector<Variant>& variants, const WorkloadPlan& plan, const GpuLimits& limits,
                       const CompiledCode& first, const std::string& kernel) {
@@ -104,13 +100,11 @@ int fixed_block_threads(const CompiledCode& first, const std::string& kernel) {
 }
 
 // The variants that are planned, before anything is known of them.
-std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const WorkloadPlan& plan) {
+std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const SourceChoices& choices,
+                                  const WorkloadPlan& plan) {
   std::vector<Trial> trials;
-  for (const Variant& variant : variants) {
-    const auto shape = std::find_if(plan.shapes.begin(), plan.shapes.end(),
-                                    [&](const LaunchShape& s) { return s.block == variant.block; });
-    trials.push_back({variant, *shape, {}, NotTimed{}});
-  }
+  for (const Variant& variant : variants)
+    trials.push_back({variant, plan.shapes.at(choices.launch_of(variant)), {}, NotTimed{}});
   return trials;
 }
 
@@ -189,7 +183,7 @@ CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, co
 TuneResult tune(const TuneRequest& request, Progress& progress) {
   Device device(request.device);  // the driver comes up while the source is read and compiled
   const Source source = read_source(request.source);
-  const LaunchDescription description = with_flags(read_description(source.path, source.text), request.flags);
+  const LaunchDescription description = launch_description(source, request.flags);
   CompilePool pool(request.jobs, request.compile_limit_s);
   const CompilerIdentity& compiler = pool.identity();
   const Target target = choose_target(request, device, compiler);
@@ -211,26 +205,30 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   const KernelSignature signature =
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names.front());
-  const WorkloadPlan plan = plan_workload(description, signature);
+  const SourceChoices choices = source_choices(description, unit, described_blocks(description));
+  const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
+  if (const std::string note = note_of_authors_instance(description); !note.empty()) progress.note("regtune: " + note);
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
 
   TuningRecord record = head_of_record(target, compiler, unit, signature, plan, description, request.measure);
-  SearchSpaceRequest space{target.limits, source_choices(description, unit, blocks_of(plan))};
-  space.with_bounds = fixed_block_threads(first, record.kernel) == 0;
+  SearchSpaceRequest space{target.limits, choices.blocks};
+  space.block_is_fixed = fixed_block_threads(first, record.kernel) != 0;
   space.with_levers = request.levers;
   // ptxas allocates registers otherwise for a kernel whose name contains "cutlass", to a gain that can exceed any
   // cap's, or to a loss.
   SourceChoice renamed;
   renamed.renamed = true;
   if (request.rename) space.further_choices.push_back(renamed);
-  if (!space.with_bounds)
-    progress.note("regtune: the kernel declares its block size (__block_size__), so no launch bound is tried");
+  if (space.block_is_fixed)
+    progress.note(
+        "regtune: the kernel declares its block size (__block_size__), beside which the compiler ignores caps and "
+        "refuses launch bounds: __maxnreg__ is tried at every value instead");
   if (unit.keeps_cluster)
     progress.note(
         "regtune: the kernel declares blocks per cluster, the third launch bound; every budget but __maxnreg__ keeps "
         "it, and so should the bound that you write");
   const std::vector<Variant> variants = search_space(space);
-  record.trials = planned_trials(variants, plan);
+  record.trials = planned_trials(variants, choices, plan);
   CompileOrder order = order_of(variants, plan, target.limits, first, record.kernel);
   // Without a budget there is nothing to hold back for.
   if (!request.compile_budget_s) order = in_one_wave(std::move(order));
@@ -238,14 +236,16 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   if (target.gpu) device_code = compile_device_code(pool, plan, target.architecture);
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
   tell_about_cost(sweep, order, request.compile_budget_s, progress);
-  sweep.begin(record.kernel, unqualified_name(signature), target.limits, order.first);
+  sweep.begin(record.kernel, unqualified_name(signature), target.limits, {});
+  name_instances(sweep, unit, choices, signature, progress);
+  sweep.add(order.first);
   if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
   if (target.gpu && plan.work.bytes > 0)
     record.work.peak_copy_gb_per_s = peak_copy_gb_per_s(*target.gpu, *store, device);
   RunLog log(record, store ? &*store : nullptr, progress);  // from here on a run is in the cache
 
   while (true) {
-    CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, log, order.rest);
+    CompiledEntrants entrants(sweep, record, target.limits, log, order.rest);
     const std::optional<Entrant> reference = entrants.reference();
     if (!reference) throw nothing_launchable(record);
     if (!target.gpu) {
@@ -268,7 +268,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     }
     if (!difference) break;
     progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
-    record.trials = planned_trials(variants, plan);
+    record.trials = planned_trials(variants, choices, plan);
     sweep.fall_back(*difference);
     sweep.add(order.first);
   }
