@@ -119,7 +119,7 @@ class RaceField {
   std::map<int, Outcome> outcomes_;
   double spent_ms_ = 0;
   bool leader_failed_ = false;
-  std::map<RacePhase, int> rounds_;  // taken so far
+  std::map<RacePhase, int> rounds_;  // that count, so far; they are numbered without a gap
 };
 
 }  // namespace regtune
