@@ -99,7 +99,7 @@ std::optional<double> RaceField::sample(Runner& runner, bool cold) {
 }
 
 bool RaceField::take_round(RacePhase phase, std::vector<Runner*> taking_part) {
-  const int round = ++rounds_[phase];
+  const int round = rounds_[phase] + 1;
   tell_progress(phase, round);
   std::shuffle(taking_part.begin(), taking_part.end(), random_);
   const bool cold = settings_.cold != (phase == RacePhase::other_way);
@@ -108,6 +108,7 @@ bool RaceField::take_round(RacePhase phase, std::vector<Runner*> taking_part) {
   for (Runner* runner : taking_part)
     if (const std::optional<double> ms = sample(*runner, cold)) taken.emplace_back(runner, *ms);
   if (!watch_.keeps_round(bench_.take_clock_readings())) return false;
+  rounds_[phase] = round;
   std::vector<std::pair<int, double>> times;
   for (const auto& [runner, ms] : taken) {
     std::vector<Sample>& samples = phase == RacePhase::race           ? runner->race

@@ -121,7 +121,7 @@ class RaceField {
   double spent_ms_ = 0;      // of the budget
   double reference_ms_ = 0;  // the reference run, which no budget limits
   bool leader_failed_ = false;
-  std::map<RacePhase, int> rounds_;  // taken so far
+  std::map<RacePhase, int> rounds_;  // that count, so far; they are numbered without a gap
 };
 
 }  // namespace regtune
