@@ -156,6 +156,7 @@ std::string hash_of(const SourceChoice& choice) {
   FieldHash hash;
   hash.add("renamed", choice.renamed ? 1 : 0).add("register usage level", choice.register_usage_level);
   for (const auto& [name, value] : choice.macros) hash.add("macro", name).add("value", value);
+  hash.add("instance", choice.instance);
   return hash.hex();
 }
 
@@ -178,9 +179,11 @@ bool kernel_answers_to(std::string_view mangled, std::string_view signature, std
 }
 
 std::string code_identity(const StaticFacts& facts, const LaunchShape& shape) {
-  const Dim3 block = shape.block;
-  return facts.code_hash + "/" + std::to_string(block.x) + "x" + std::to_string(block.y) + "x" +
-         std::to_string(block.z) + "/" + std::to_string(shape.dynamic_shared_bytes);
+  const auto extents = [](Dim3 size) {
+    return std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z);
+  };
+  return facts.code_hash + "/" + extents(shape.grid) + "/" + extents(shape.block) + "/" +
+         std::to_string(shape.dynamic_shared_bytes);
 }
 
 std::string launch_key(const TuningRecord& record) {
@@ -202,18 +205,17 @@ std::string run_key(const TuningRecord& record) {
   hash.add("seed", static_cast<std::int64_t>(record.settings.seed));
   if (record.settings.cold) hash.add("cold", 1);
   for (const std::string& argument : record.arguments) hash.add("argument", argument);
-  const auto add_shape = [&](std::string_view tag, Dim3 size) {
+  const auto add_extents = [&](std::string_view tag, Dim3 size) {
     hash.add(tag, std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z));
   };
-  add_shape("grid", record.author_shape.grid);
-  hash.add("dynamic shared", record.author_shape.dynamic_shared_bytes);
-  std::vector<Dim3> blocks = {record.author_shape.block};
-  for (const Trial& trial : record.trials) {
-    if (std::find(blocks.begin(), blocks.end(), trial.variant.block) == blocks.end()) {
-      blocks.push_back(trial.variant.block);
-    }
+  std::vector<LaunchShape> shapes = {record.author_shape};
+  for (const Trial& trial : record.trials)
+    if (std::find(shapes.begin(), shapes.end(), trial.shape) == shapes.end()) shapes.push_back(trial.shape);
+  for (const LaunchShape& shape : shapes) {
+    add_extents("grid", shape.grid);
+    add_extents("block", shape.block);
+    hash.add("dynamic shared", shape.dynamic_shared_bytes);
   }
-  for (const Dim3 block : blocks) add_shape("block", block);
   std::vector<SourceChoice> choices = {SourceChoice{}};
   for (const Trial& trial : record.trials) {
     const SourceChoice& choice = trial.variant.choice;

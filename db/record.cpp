@@ -9,12 +9,13 @@ namespace {
 template <typename Enum, std::size_t Count>
 using Names = std::array<std::pair<Enum, std::string_view>, Count>;
 
-constexpr Names<BudgetStatus, 5> budget_names{{
+constexpr Names<BudgetStatus, 6> budget_names{{
     {BudgetStatus::not_asked, "not_asked"},
     {BudgetStatus::in_force, "in_force"},
     {BudgetStatus::clamped, "clamped"},
     {BudgetStatus::inert, "inert"},
     {BudgetStatus::overridden, "overridden"},
+    {BudgetStatus::inferred, "inferred"},
 }};
 
 constexpr Names<Verdict::Kind, 4> verdict_names{{

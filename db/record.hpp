@@ -22,6 +22,7 @@ struct SourceChoice {
   bool renamed = false;                       // compiled under the name cutlass_<kernel>
   int register_usage_level = -1;              // ptxas's option, 0 to 10; -1: not given
   std::map<std::string, std::string> macros;  // values of the launch description's tune table
+  std::string instance = {};                  // of a kernel template: "scale<4, float>"; empty: the author's
   bool is_authors() const { return *this == SourceChoice{}; }
   friend bool operator==(const SourceChoice&, const SourceChoice&) = default;
 };
@@ -44,6 +45,7 @@ struct LaunchShape {
   Dim3 grid;
   Dim3 block;
   std::int64_t dynamic_shared_bytes = 0;
+  friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
 };
 
 // Whether the budget that was asked for is the one the compiler worked under.
@@ -53,6 +55,7 @@ enum class BudgetStatus {
   clamped,     // raised to the compiler's minimum, or lowered to 255
   inert,       // the ceiling is one that holds without the budget too
   overridden,  // something else in the source or the options set the ceiling
+  inferred,    // a cap that was not compiled: the caps around it give one code, which is taken to be its own
 };
 std::string_view to_string(BudgetStatus status);
 std::optional<BudgetStatus> budget_status_from_string(std::string_view text);
@@ -64,10 +67,11 @@ struct Budget {
   friend bool operator==(const Budget&, const Budget&) = default;
 };
 
-// What the machine code says of itself. Nothing here is what was asked for: all of it was read back.
+// What the machine code says of itself. Nothing here is what was asked for: all of it was read back. Where the budget
+// is inferred the code is that of another cap.
 struct StaticFacts {
   int registers_per_thread = 0;
-  int register_ceiling = 0;   // EIATTR_MAXREG_COUNT; 255 when nothing limits it
+  int register_ceiling = 0;   // EIATTR_MAXREG_COUNT; 255 when nothing limits it; 0 when the budget is inferred
   int spill_store_bytes = 0;  // of the kernel and all it calls, per thread
   int spill_load_bytes = 0;
   int stack_frame_bytes = 0;      // spills and addressable arrays, callees included
@@ -228,6 +232,23 @@ struct Work {
   friend bool operator==(const Work&, const Work&) = default;
 };
 
+// What one launch executed and moved, from the GPU's own counters.
+struct Counters {
+  double local_load_instructions = 0;   // warp-level LDL
+  double local_store_instructions = 0;  // warp-level STL
+  double achieved_occupancy = 0;        // active warps over the most an SM holds, 0 to 1, while an SM is active
+  double l1_bytes = 0;
+  double l2_bytes = 0;
+  double dram_bytes = 0;
+  friend bool operator==(const Counters&, const Counters&) = default;
+};
+
+struct CounterReadings {
+  std::map<int, Counters> of_variant;  // the reference and the finalists, by the id under which each was timed
+  std::string unavailable;             // why there are none
+  friend bool operator==(const CounterReadings&, const CounterReadings&) = default;
+};
+
 struct TuningRecord {
   std::string regtune_version;
   std::string started;  // UTC, ISO 8601
@@ -247,8 +268,10 @@ struct TuningRecord {
   MeasureSettings settings;
   std::optional<ClockWatch> clocks;  // empty: NVML is not there
   Work work;
-  std::vector<Trial> trials;       // in order of id
-  std::optional<Verdict> verdict;  // empty: nothing was timed
+  std::optional<CounterReadings> counters;  // empty: not asked for
+  double gpu_seconds = 0;                   // that launches of the race took, warm-up included
+  std::vector<Trial> trials;                // in order of id
+  std::optional<Verdict> verdict;           // empty: nothing was timed
 };
 
 }  // namespace regtune

@@ -78,6 +78,32 @@ std::optional<ClockWatch> read_clocks(Database& database, std::int64_t run) {
   return clocks;
 }
 
+void write_counters(Database& database, std::int64_t run, const CounterReadings& readings) {
+  Statement insert(database, "INSERT INTO counters VALUES " + placeholders(8));
+  for (const auto& [id, counters] : readings.of_variant)
+    insert.run(run, id, counters.local_load_instructions, counters.local_store_instructions,
+               counters.achieved_occupancy, counters.l1_bytes, counters.l2_bytes, counters.dram_bytes);
+  if (!readings.unavailable.empty()) write_lines(database, run, "no_counters", {readings.unavailable});
+}
+
+std::optional<CounterReadings> read_counters(Database& database, std::int64_t run) {
+  CounterReadings readings;
+  Statement select(database, "SELECT * FROM counters WHERE run_id = ?");
+  select.bind(run);
+  while (select.step()) {
+    Columns columns(database, select);
+    columns.skip(1);
+    Counters& counters = readings.of_variant[columns.number()];
+    for (double* field : {&counters.local_load_instructions, &counters.local_store_instructions,
+                          &counters.achieved_occupancy, &counters.l1_bytes, &counters.l2_bytes, &counters.dram_bytes})
+      *field = columns.real();
+  }
+  const std::vector<std::string> lines = read_lines(database, run, "no_counters");
+  if (!lines.empty()) readings.unavailable = lines.front();
+  if (readings == CounterReadings{}) return std::nullopt;
+  return readings;
+}
+
 }  // namespace
 
 std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord& record,
@@ -89,7 +115,7 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   Statement(
       database,
       "INSERT INTO tuning_run VALUES (?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .run(id != 0 ? std::optional(id) : std::nullopt, finish_order ? "finished" : "running", finish_order,
            process_mark(), run_key(record), bare_kernel_name(signature), hash_of(record.sizes),
            hash_of_options(record.options), model, record.regtune_version, record.started, record.host,
@@ -98,7 +124,7 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
            shape.dynamic_shared_bytes, settings.margin, settings.confidence, settings.budget_s, settings.timeout_ms,
            static_cast<std::int64_t>(settings.seed), settings.launches_per_sample, settings.restored, settings.cold,
            to_string(settings.sample_mode), settings.launch_overhead_ms, settings.timer_resolution_ms,
-           record.work.bytes, record.work.flops, record.work.peak_copy_gb_per_s);
+           record.work.bytes, record.work.flops, record.work.peak_copy_gb_per_s, record.gpu_seconds);
   const std::int64_t run = database.last_insert_id();
   Statement size(database, "INSERT INTO run_size VALUES (?, ?, ?)");
   for (const auto& [name, value] : record.sizes) size.run(run, name, value);
@@ -106,6 +132,7 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   write_lines(database, run, "argument", record.arguments);
   if (record.gpu) write_gpu(database, run, *record.gpu);
   if (record.clocks) write_clocks(database, run, *record.clocks);
+  if (record.counters) write_counters(database, run, *record.counters);
   return run;
 }
 
@@ -115,7 +142,7 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
       "SELECT regtune_version, started, host, architecture, compiler, route, source_path, source_hash, kernel, "
       "signature, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_shared_bytes, margin, "
       "confidence, budget_s, timeout_ms, seed, launches_per_sample, restored, cold, sample_mode, launch_overhead_ms, "
-      "timer_resolution_ms, work_bytes, work_flops, peak_copy_gb_per_s FROM tuning_run WHERE id = ?");
+      "timer_resolution_ms, work_bytes, work_flops, peak_copy_gb_per_s, gpu_seconds FROM tuning_run WHERE id = ?");
   if (!select.bind(run).step()) return std::nullopt;
   Columns columns(database, select);
   TuningRecord record;
@@ -146,11 +173,13 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.work.bytes = columns.integer();
   record.work.flops = columns.integer();
   record.work.peak_copy_gb_per_s = columns.real();
+  record.gpu_seconds = columns.real();
   record.sizes = read_sizes(database, run);
   record.options = read_lines(database, run, "option");
   record.arguments = read_lines(database, run, "argument");
   record.gpu = read_gpu(database, run);
   record.clocks = read_clocks(database, run);
+  record.counters = read_counters(database, run);
   return record;
 }
 

@@ -11,7 +11,8 @@ CREATE TABLE source_choice (
   id                   INTEGER PRIMARY KEY,
   choice_hash          TEXT NOT NULL UNIQUE,  -- of all the fields
   renamed              INTEGER NOT NULL,
-  register_usage_level INTEGER NOT NULL       -- -1: not given
+  register_usage_level INTEGER NOT NULL,      -- -1: not given
+  instance             TEXT NOT NULL          -- of a kernel template: 'scale<4, float>'; '': the author's
 ) STRICT;
 CREATE TABLE source_choice_macro (
   choice_id INTEGER NOT NULL REFERENCES source_choice (id),
@@ -19,7 +20,7 @@ CREATE TABLE source_choice_macro (
   value     TEXT NOT NULL,
   PRIMARY KEY (choice_id, name)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO source_choice VALUES (0, 'author', 0, -1);
+INSERT INTO source_choice VALUES (0, 'author', 0, -1, '');
 
 CREATE TABLE tuning_run (
   id                      INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: a process may still hold it
@@ -63,6 +64,7 @@ CREATE TABLE tuning_run (
   work_bytes              INTEGER NOT NULL,  -- of one launch, as its author counts them; 0: not said
   work_flops              INTEGER NOT NULL,
   peak_copy_gb_per_s      REAL,
+  gpu_seconds             REAL,              -- that launches of the race took
   CHECK ((state = 'finished') = (finish_order IS NOT NULL))
 ) STRICT;
 CREATE INDEX tuning_run_by_name ON tuning_run (kernel_name, sizes_hash, finish_order);
@@ -81,7 +83,7 @@ CREATE TABLE run_size (
 -- clocks down.
 CREATE TABLE run_line (
   run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
-  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user', 'throttled_by')),
+  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user', 'throttled_by', 'no_counters')),
   ordinal INTEGER NOT NULL,
   line    TEXT NOT NULL,
   PRIMARY KEY (run_id, list, ordinal)
@@ -123,6 +125,20 @@ CREATE TABLE run_clocks (
   rounds_dropped   INTEGER NOT NULL,
   gave_up_dropping INTEGER NOT NULL
 ) STRICT;
+
+-- What one launch of a finalist executed and moved, from the GPU's counters; no rows where they were not asked for or
+-- not available (run_line, list 'no_counters').
+CREATE TABLE counters (
+  run_id                   INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
+  variant_id               INTEGER NOT NULL,
+  local_load_instructions  REAL,
+  local_store_instructions REAL,
+  achieved_occupancy       REAL,
+  l1_bytes                 REAL,
+  l2_bytes                 REAL,
+  dram_bytes               REAL,
+  PRIMARY KEY (run_id, variant_id)
+) STRICT, WITHOUT ROWID;
 
 -- What a GPU reads and writes when it copies: measured once for each model and driver.
 CREATE TABLE copy_bandwidth (

@@ -91,8 +91,8 @@ std::optional<std::int64_t> find_choice(Database& database, const SourceChoice& 
 
 std::int64_t find_or_add_choice(Database& database, const SourceChoice& choice) {
   if (const auto id = find_choice(database, choice)) return *id;
-  Statement(database, "INSERT INTO source_choice VALUES (NULL, ?, ?, ?)")
-      .run(hash_of(choice), choice.renamed, choice.register_usage_level);
+  Statement(database, "INSERT INTO source_choice VALUES (NULL, ?, ?, ?, ?)")
+      .run(hash_of(choice), choice.renamed, choice.register_usage_level, choice.instance);
   const std::int64_t id = database.last_insert_id();
   Statement insert(database, "INSERT INTO source_choice_macro VALUES (?, ?, ?)");
   for (const auto& [name, value] : choice.macros) insert.run(id, name, value);
@@ -111,11 +111,12 @@ class Choices {
 
  private:
   SourceChoice read(std::int64_t id) {
-    Statement select(database_, "SELECT renamed, register_usage_level FROM source_choice WHERE id = ?");
+    Statement select(database_, "SELECT renamed, register_usage_level, instance FROM source_choice WHERE id = ?");
     if (!select.bind(id).step()) database_.refuse("lacks source choice " + std::to_string(id) + ": move the file away");
     SourceChoice choice;
     choice.renamed = select.integer(0) != 0;
     choice.register_usage_level = static_cast<int>(select.integer(1));
+    choice.instance = select.text(2);
     Statement macros(database_, "SELECT name, value FROM source_choice_macro WHERE choice_id = ?");
     macros.bind(id);
     while (macros.step()) choice.macros[macros.text(0)] = macros.text(1);

@@ -102,6 +102,16 @@ TEST(CapPlateaus, DecidesAsSoonAsNeighbouringStepsAreKnown) {
   EXPECT_EQ(plateaus.take_settled().size(), 14u);
 }
 
+TEST(CapPlateaus, KnowsWhetherAStepIsMissing) {
+  EXPECT_TRUE(CapPlateaus::has_all_steps(caps_from_to(24, 255)));
+  EXPECT_TRUE(CapPlateaus::has_all_steps({57, 61, 64, 66}));
+  EXPECT_FALSE(CapPlateaus::has_all_steps({57, 61, 66}));
+  EXPECT_FALSE(CapPlateaus::has_all_steps({24, 32, 48, 56}));
+  EXPECT_FALSE(CapPlateaus::has_all_steps({}));
+  EXPECT_EQ(CapPlateaus::step_at_or_below(48), 48);
+  EXPECT_EQ(CapPlateaus::step_at_or_below(47), 40);
+}
+
 TEST(CapPlateaus, TakesAnySetOfCaps) {
   EXPECT_TRUE(CapPlateaus({}).steps().empty());
   CapPlateaus one({57});

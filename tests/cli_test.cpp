@@ -266,8 +266,9 @@ TEST(Cli, JsonIsNoticedHoweverWrongTheRestIs) {
 }
 
 TEST(Cli, UnderstandsAStudy) {
-  const Command command = parse_command_line({"analyze", "k.cu", "--arch", "sm_75,sm_90", "--kernel", "all", "--all",
-                                              "--block", "128", "--cache", "c.db", "--json", "--", "-DX=1"});
+  const Command command =
+      parse_command_line({"analyze", "k.cu", "--arch", "sm_75,sm_90", "--kernel", "all", "--all", "--block", "128",
+                          "--tune", "U=1,2", "--cache", "c.db", "--json", "--", "-DX=1"});
   const auto* study = std::get_if<AnalyzeCommand>(&command.what);
   ASSERT_TRUE(study);
   EXPECT_TRUE(command.json);
@@ -276,6 +277,7 @@ TEST(Cli, UnderstandsAStudy) {
   EXPECT_EQ(study->request.architectures, "sm_75,sm_90");
   EXPECT_EQ(study->request.flags.kernel, "all");
   EXPECT_EQ(study->request.flags.block, "128");
+  EXPECT_EQ(study->request.flags.tune, Arguments{"U=1,2"});
   EXPECT_EQ(study->request.flags.options, Arguments{"-DX=1"});
   EXPECT_EQ(study->request.cache, "c.db");
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace regtune {
 namespace {
 
@@ -29,7 +31,15 @@ struct Compiled {
     add_variant(policy);
     add_code(policy, hash, registers, max_threads);
   }
-  std::vector<Trial> collapse() const { return regtune::collapse(variants, codes, shapes, gpu_limits(9, 0).value()); }
+  std::vector<Trial> collapse() const {
+    std::vector<Trial> planned;
+    for (const Variant& variant : variants) {
+      const auto shape = std::find_if(shapes.begin(), shapes.end(),
+                                      [&](const LaunchShape& each) { return each.block == variant.block; });
+      planned.push_back({variant, *shape, {}, NotTimed{}});
+    }
+    return regtune::collapse(planned, codes, gpu_limits(9, 0).value());
+  }
 };
 
 int same_as(const Trial& trial) {
@@ -139,6 +149,25 @@ TEST(Collapse, EveryBlockIsAnotherCandidateOfTheSameCode) {
     EXPECT_EQ(trials[i].shape.grid, sweep.shapes[i].grid);
     EXPECT_EQ(same_as(trials[i + 3]), static_cast<int>(i)) << "256 x 1 and 16 x 16 are not one";
   }
+}
+
+TEST(Collapse, AnotherGridIsAnotherCandidateOfTheSameCode) {
+  Compiled sweep;
+  sweep.add(AuthorsOwn{}, "a", 56);
+  const SourceChoice four{false, -1, {{"UNROLL", "4"}}};
+  sweep.codes.push_back(sweep.codes.front());
+  sweep.codes.back().build.choice = four;
+  const LaunchShape own = sweep.shapes.front();
+  LaunchShape fewer_blocks = own;
+  fewer_blocks.grid.x /= 4;
+  const std::vector<Trial> planned{{{0, AuthorsOwn{}, own.block}, own, {}, NotTimed{}},
+                                   {{1, AuthorsOwn{}, own.block, four}, fewer_blocks, {}, NotTimed{}},
+                                   {{2, AuthorsOwn{}, own.block, four}, own, {}, NotTimed{}}};
+  const std::vector<Trial> trials = regtune::collapse(planned, sweep.codes, gpu_limits(9, 0).value());
+  EXPECT_TRUE(is_candidate(trials[0]));
+  EXPECT_TRUE(is_candidate(trials[1])) << "a quarter of the blocks is other work";
+  EXPECT_EQ(trials[1].shape, fewer_blocks);
+  EXPECT_EQ(same_as(trials[2]), 0);
 }
 
 TEST(Collapse, ARefusalIsOfOneBlockOnly) {

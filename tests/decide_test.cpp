@@ -294,6 +294,17 @@ TEST(Decide, SaysSoWhereALaunchTakesNoLongerThanAnEmptyOne) {
   EXPECT_NE(verdict.reason.find("nothing of the kernel's own time"), std::string::npos) << verdict.reason;
 }
 
+TEST(Decide, FindsNoGainWhereEveryBudgetGivesTheAuthorsCode) {
+  const auto trials = trials_with({{RegisterCap{57}, SameCodeAs{0}}});
+  EXPECT_EQ(decide(trials, 0, one_launch(50)).kind, Verdict::Kind::no_gain);
+}
+
+TEST(Decide, FindsNoGainWhereEveryOtherCodeIsSlowerByAStep) {
+  const auto trials = trials_with({{RegisterCap{57}, measured(1.06)}});
+  EXPECT_EQ(decide(trials, 0, one_launch(50)).kind, Verdict::Kind::no_gain);
+  EXPECT_EQ(decide(trials, 0, one_launch(70)).kind, Verdict::Kind::not_resolvable);
+}
+
 // The same code the other way, at `ms` in each of 15 rounds.
 Measurement other_way(Measurement measured, double ms) {
   for (int round = 1; round <= 15; ++round) measured.other_way.push_back({round, ms * (1 + 0.0001 * (round % 3))});

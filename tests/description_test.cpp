@@ -419,8 +419,8 @@ TEST(Description, KnobsThatContradictEachOtherAreRefused) {
   expect_error([] { with_flags(read("block_macro = \"B\"\nblock = [256, \"32x8\"]"), {}); }, ErrorKind::bad_description,
                {"block_macro", "32 x 8 x 1", "a macro for each dimension"});
   EXPECT_NO_THROW(with_flags(read("block_macro = \"B\"\nblock = [\"16x16\", 256]"), {})) << "the author's stays";
-  expect_error([] { with_flags(read("kernel = \"f<U, 2>\"\ntune = {U = [1]}"), {}); }, ErrorKind::bad_description,
-               {"\"U\" in \"f<U, 2>\"", "cannot be a template argument"});
+  expect_error([] { with_flags(read("sizes = {n = 4}\ntune = {n = [1]}"), {}); }, ErrorKind::bad_description,
+               {"tune.n", "\"n\" is a size too"});
 }
 
 TEST(Description, TakesMetricsFromFlags) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "policy.hpp"
@@ -135,6 +136,77 @@ __global__ void fill(T* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = valu
   const Ending ending = program_.run({"fill.cu", "--kernel", "fill<7, float>"});
   EXPECT_EQ(ending.exit_code, kNoGpu) << ending.err;
   EXPECT_TRUE(holds(ending.out, "fill<7, float>(float*)"));
+}
+
+constexpr const char* kUnrolled = R"cuda(/*regtune
+kernel = "scale<UNROLL, float>"
+tune = { UNROLL = [1, 2, 4] }
+sizes = { n = 4096 }
+block = 64
+grid = "n // (block * UNROLL)"
+[args]
+x = { buffer = "n" }
+*/
+template <int UNROLL, typename T>
+__global__ void scale(T* x) {
+#pragma unroll
+  for (int i = 0; i < UNROLL; ++i) x[(blockIdx.x * blockDim.x + threadIdx.x) * UNROLL + i] *= 2;
+}
+)cuda";
+
+TEST_F(EndToEnd, GivesTheArgumentsOfATemplateTheirValuesAndTheGridFollows) {
+  program_.write("scale.cu", kUnrolled);
+  const Ending ending = program_.run({"scale.cu", "--json"});
+  EXPECT_EQ(ending.exit_code, kNoGpu) << ending.err;
+  EXPECT_TRUE(holds(ending.err, "scale<1, float> is taken as yours"));
+  const TuningRecord record = record_from_json(nlohmann::json::parse(ending.out), "stdout");
+  EXPECT_EQ(record.signature, "scale<1, float>(float*)");
+  std::map<std::string, std::pair<int, unsigned>> of_instance;  // how many trials, and their grid
+  for (const Trial& trial : record.trials) {
+    EXPECT_TRUE(trial.facts) << spell(trial.variant.choice) << " " << spell(trial.variant.policy);
+    auto& [trials, grid] = of_instance[trial.variant.choice.instance];
+    EXPECT_TRUE(trials == 0 || grid == trial.shape.grid.x);
+    ++trials;
+    grid = trial.shape.grid.x;
+  }
+  // Renamed is the author's own instance alone.
+  ASSERT_EQ(of_instance.size(), 3u);
+  const int each = of_instance["scale<4, float>"].first;
+  EXPECT_GT(each, 232);
+  EXPECT_EQ(of_instance[""], std::pair(2 * each, 64u));
+  EXPECT_EQ(of_instance["scale<2, float>"], std::pair(each, 32u));
+  EXPECT_EQ(of_instance["scale<4, float>"], std::pair(each, 16u));
+}
+
+TEST_F(EndToEnd, RefusesAnInstanceOfOtherArguments) {
+  std::string text = kUnrolled;
+  program_.write("scale.cu", text);
+  EXPECT_TRUE(holds(refuse(ErrorKind::bad_launch, {"scale.cu", "--tune", "UNROLL=1,128"}).err, "UNROLL = 128"));
+  const std::string tune = "tune = { UNROLL = [1, 2, 4] }";
+  text.replace(text.find(tune), tune.size(), "tune = { T = [\"float\", \"double\"] }");
+  program_.write("scale.cu", text);
+  const Ending ending =
+      refuse(ErrorKind::bad_description, {"scale.cu", "--kernel", "scale<2, T>", "--grid", "n // (2 * block)"});
+  EXPECT_TRUE(holds(ending.err, "scale<2, double>(double*)"));
+}
+
+TEST_F(EndToEnd, TriesEveryMaxnregWhereTheKernelFixesItsBlock) {
+  program_.write("k.cu", "__global__ void __block_size__((64, 1, 1)) k(float* x) { x[threadIdx.x] = 1; }\n");
+  const Ending ending =
+      program_.run({"k.cu", "--json", "--block", "64", "--grid", "1", "--arg", "x={buffer=\"64\"}", "--no-rename"});
+  if (holds(ending.err, "attribute \"__global__\" does not apply here"))
+    GTEST_SKIP() << "this NVRTC knows no __block_size__";
+  EXPECT_EQ(ending.exit_code, kNoGpu) << ending.err;
+  EXPECT_TRUE(holds(ending.err, "__maxnreg__ is tried at every value"));
+  const TuningRecord record = record_from_json(nlohmann::json::parse(ending.out), "stdout");
+  ASSERT_EQ(record.trials.size(), 234u);
+  for (const Trial& trial : record.trials) {
+    ASSERT_TRUE(trial.facts) << spell(trial.variant.policy);
+    const auto* most = std::get_if<MaxRegisters>(&trial.variant.policy);
+    if (most) {
+      EXPECT_EQ(trial.facts->register_ceiling, most->registers_per_thread);
+    }
+  }
 }
 
 TEST_F(EndToEnd, RefusesAFileThatIsNotThere) {

@@ -30,13 +30,10 @@ class EntrantsTest : public NvrtcTest {
     Sweep sweep(pool, unit, kept);
     const GpuLimits limits = gpu_limits(9, 0).value();
     const std::string kernel = read_cubin(sweep.first().cubin).kernels.front().name;
-    std::vector<LaunchShape> shapes;
     std::vector<Build> builds;
     TuningRecord record;
     for (const Variant& variant : variants) {
       const LaunchShape shape{{1, 1, 1}, variant.block, 0};
-      const auto same = [&](const LaunchShape& s) { return s.block == variant.block; };
-      if (std::none_of(shapes.begin(), shapes.end(), same)) shapes.push_back(shape);
       const Build build{variant.policy, variant.choice};
       if (std::find(builds.begin(), builds.end(), build) == builds.end()) builds.push_back(build);
       record.trials.push_back({variant, shape, {}, NotTimed{}});
@@ -45,7 +42,7 @@ class EntrantsTest : public NvrtcTest {
     Progress progress(true);
     RunLog log(record, nullptr, progress);
     const PastRuns past;
-    CompiledEntrants entrants(sweep, record, shapes, limits, past, log);
+    CompiledEntrants entrants(sweep, record, limits, past, log);
     std::vector<int> still_racing;
     for (std::optional<Entrant> entrant = entrants.reference(); entrant; entrant = entrants.next())
       if (entrant->candidate.shape.block == racing) still_racing.push_back(entrant->candidate.id);
@@ -85,10 +82,10 @@ TEST_F(EntrantsTest, NeighboursAreOfTheChoiceThatRacesAndOfItsBlockAlone) {
                                              "128 BLOCK=128 __maxnreg__(28)"}));
 }
 
-TEST_F(EntrantsTest, BesideADeclaredBlockSizeNothingJoins) {
+TEST_F(EntrantsTest, WhereEveryMaxnregRacesAlreadyNothingJoins) {
   if (older_than_12_9()) GTEST_SKIP() << "NVRTC " << nvrtc()->version() << " knows no __block_size__";
   const std::string text = "__global__ void __block_size__((64, 1, 1)) k(float* p) { p[threadIdx.x] = 1; }\n";
-  EXPECT_TRUE(more(text, {{0, AuthorsOwn{}, {64, 1, 1}}, {1, RegisterCap{24}, {64, 1, 1}}}, {64, 1, 1}).empty());
+  EXPECT_TRUE(more(text, {{0, AuthorsOwn{}, {64, 1, 1}}, {1, MaxRegisters{24}, {64, 1, 1}}}, {64, 1, 1}).empty());
 }
 
 // A cache that holds what became of the author's code, and the same kernel tuned again.
@@ -116,7 +113,7 @@ class EntrantsAfterwards : public EntrantsTest {
     const PastRuns past(store_, record, retry);
     Progress progress(true);
     RunLog log(record, &store_, progress);
-    CompiledEntrants entrants(sweep, record, {record.author_shape}, gpu_limits(9, 0).value(), past, log);
+    CompiledEntrants entrants(sweep, record, gpu_limits(9, 0).value(), past, log);
     std::optional<Entrant> entrant = entrants.reference();
     log.on_outcome(entrant->candidate.id, outcome);
     return entrant;
@@ -232,7 +229,7 @@ class WavesTest : public EntrantsTest {
     Progress progress(true);
     RunLog log(record, nullptr, progress);
     const PastRuns past;
-    CompiledEntrants entrants(sweep, record, shapes, limits, past, log, order.rest);
+    CompiledEntrants entrants(sweep, record, limits, past, log, order.rest);
     const Entrant reference = entrants.reference().value();
     EndsAfterWaves source(entrants, waves, tick_s);
     if (waves == 0) tick_s = 1e6;

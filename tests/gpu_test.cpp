@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -274,6 +275,41 @@ TEST_F(TuneOnGpu, StoresWhatALookupFinds) {
   EXPECT_EQ(program_.run({"lookup", "scale", "--set", "n=1024"}).exit_code, 1);
   EXPECT_EQ(program_.run({"lookup", "scale", "--set", "n=4194304", "--gpu", "Tesla T4"}).exit_code, 1);
   EXPECT_EQ(program_.run({"lookup", "other", "--set", "n=4194304"}).exit_code, 1);
+}
+
+// Every element is multiplied once, whatever a thread does: only where the grid follows UNROLL.
+TEST_F(TuneOnGpu, LaunchesEveryInstanceOfATemplateOnItsOwnGrid) {
+  program_.write("unrolled.cu", R"cuda(/*regtune
+kernel = "twice<UNROLL, float>"
+tune = { UNROLL = [1, 2, 4] }
+sizes = { n = 4194304 }
+block = 256
+grid = "n // (block * UNROLL)"
+[args]
+x = { buffer = "n", init = "uniform(0, 1)" }
+*/
+template <int UNROLL, typename T>
+__global__ void twice(T* x) {
+#pragma unroll
+  for (int i = 0; i < UNROLL; ++i) x[(blockIdx.x * blockDim.x + threadIdx.x) * UNROLL + i] *= 2;
+}
+)cuda");
+  const Ending ending = program_.run({"unrolled.cu", "--json", "--budget", "20"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const TuningRecord record = record_from_json(nlohmann::json::parse(ending.out), "stdout");
+  ASSERT_TRUE(record.verdict);
+  std::map<std::string, unsigned> grid_of_timed;
+  for (const Trial& trial : record.trials) {
+    EXPECT_FALSE(std::holds_alternative<WrongResult>(trial.outcome) || std::holds_alternative<Faulted>(trial.outcome))
+        << trial.variant.choice.instance;
+    const bool timed =
+        std::holds_alternative<Measurement>(trial.outcome) || std::holds_alternative<Abandoned>(trial.outcome);
+    if (timed && !trial.variant.choice.renamed) grid_of_timed[trial.variant.choice.instance] = trial.shape.grid.x;
+  }
+  EXPECT_EQ(grid_of_timed,
+            (std::map<std::string, unsigned>{{"", 16384}, {"twice<2, float>", 8192}, {"twice<4, float>", 4096}}));
+  EXPECT_EQ(program_.run({"lookup", "twice<1, float>", "--set", "n=4194304"}).exit_code, 0);
+  EXPECT_EQ(program_.run({"lookup", "twice", "--set", "n=4194304"}).exit_code, 0);
 }
 
 TEST_F(TuneOnGpu, RefusesBuffersThatDoNotFitAndStoresNoAnswer) {

@@ -52,5 +52,12 @@ TEST(Macros, TheAuthorsValueIsTheOptionsOrElseTheTexts) {
   EXPECT_EQ(author_value("#define U ( 1+2 )\n", {}, "U"), plain_value("(1 + 2)"));
 }
 
+TEST(Macros, AreDefinedByTheTextOrByAnOption) {
+  EXPECT_TRUE(defines_macro("#ifndef U\n#define U 2\n#endif\n", {}, "U"));
+  EXPECT_TRUE(defines_macro("", {"--define-macro", "U=3"}, "U"));
+  EXPECT_TRUE(defines_macro("#if 0\n#define U 1\n#else\n#define U 2\n#endif\n", {}, "U")) << "to whatever value";
+  EXPECT_FALSE(defines_macro("// #define U 2\nint U;\n", {"-DV=U"}, "U"));
+}
+
 }  // namespace
 }  // namespace regtune

@@ -26,8 +26,8 @@ TEST(NcuReport, ReadsOneRowForEachLaunch) {
                       R"("1","12","k","1","2","3","100","0","0")"
                       "\n");
   ASSERT_EQ(report.launches.size(), 2u) << report.failure;
-  EXPECT_EQ(report.launches[0], (LaunchCounters{31195136, 23, 0.465, 2048, 4096, 1024}));
-  EXPECT_EQ(report.launches[1], (LaunchCounters{0, 0, 1, 2, 3, 1}));
+  EXPECT_EQ(report.launches[0], (Counters{31195136, 23, 0.465, 2048, 4096, 1024}));
+  EXPECT_EQ(report.launches[1], (Counters{0, 0, 1, 2, 3, 1}));
   EXPECT_EQ(report.failure, "");
 }
 
@@ -39,7 +39,7 @@ TEST(NcuReport, ReadsARecordedReport) {
   EXPECT_EQ(report.launches[0].local_load_instructions, 0);
   EXPECT_NEAR(report.launches[0].achieved_occupancy, 0.354, 0.001);
   EXPECT_NEAR(report.launches[3].achieved_occupancy, 0.442, 0.001);
-  for (const LaunchCounters& launch : report.launches) {
+  for (const Counters& launch : report.launches) {
     EXPECT_EQ(launch.l1_bytes, 134217728);  // 16,777,216 floats in and as many out
     EXPECT_NEAR(launch.dram_bytes, 115.9e6, 0.3e6);
     EXPECT_NEAR(launch.l2_bytes, 203.3e6, 1e6);

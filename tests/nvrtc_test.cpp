@@ -11,6 +11,7 @@
 #include "gpu_limits.hpp"
 #include "nvrtc_compile.hpp"
 #include "static_facts.hpp"
+#include "temporary_folder.hpp"
 
 namespace regtune {
 namespace {
@@ -122,6 +123,14 @@ TEST_F(NvrtcLibrary, TellsWhichOptionsItAccepts) {
   EXPECT_TRUE(nvrtc()->accepts_option("--maxrregcount=64"));
   EXPECT_FALSE(nvrtc()->accepts_option("--no-such-option"));
   EXPECT_EQ(nvrtc()->accepts_option("--no-cache"), nvrtc()->has_own_cache());
+}
+
+TEST_F(NvrtcLibrary, PrecompilesHeadersFromOneVersionOn) {
+  const TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  EXPECT_EQ(nvrtc()->accepts_option("--pch"), nvrtc()->precompiles_headers());
+  std::filesystem::current_path(before);
 }
 
 TEST_F(NvrtcLibrary, SaysWhenAVirtualArchitectureGivesNoMachineCode) {

@@ -59,6 +59,8 @@ TEST(Policy, AChoiceIsSpelledByWhatItChanges) {
   EXPECT_EQ(spell(SourceChoice{true, 10, {{"UNROLL", "4"}, {"BLOCK", "128"}}}),
             "BLOCK=128, UNROLL=4, named cutlass_<kernel>, --register-usage-level=10");
   EXPECT_EQ(spell(SourceChoice{false, 0, {}}), "--register-usage-level=0");
+  EXPECT_EQ(spell(SourceChoice{true, -1, {{"STEPS", "4"}}, "scale<4, float>"}),
+            "scale<4, float>, STEPS=4, named cutlass_<kernel>");
 }
 
 TEST(Policy, ManyRangesAreSpelledByTheirNumber) {

@@ -222,6 +222,17 @@ TEST(RecordJson, LeavesOutWhatHoldsItsDefaultAndReadsDocumentsWithoutIt) {
   for (const Trial& trial : record.trials) EXPECT_TRUE(trial.variant.choice.is_authors());
 }
 
+TEST(RecordJson, AnInstanceIsToldWhereItIsNotTheAuthors) {
+  TuningRecord record = full_record();
+  record.trials[2].variant.choice = {false, -1, {}, "scale<4, float>"};
+  Json whole = document(record);
+  EXPECT_EQ(whole["trials"][2]["choice"]["instance"], "scale<4, float>");
+  EXPECT_EQ(record_from_json(whole, "run.json").trials[2].variant.choice, record.trials[2].variant.choice);
+  whole["trials"][2]["choice"]["instance"] = 4;
+  refusal(whole);
+  EXPECT_FALSE(choice_json({true, 10, {}}).contains("instance"));
+}
+
 TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
   Json whole = document(full_record());
   const Json choice = choice_json({true, 10, {{"UNROLL", "4"}}});

@@ -329,6 +329,18 @@ TEST(Report, BlocksAreNamedWhereThereAreSeveral) {
   EXPECT_TRUE(holds(text, ":  --maxrregcount=64 with block 32x8\n")) << text;
 }
 
+TEST(Report, AnInstanceIsNamedWithTheGridThatIsItsOwn) {
+  TuningRecord record = improved_record();
+  Trial& other = add(record, RegisterCap{64}, 63, measured(1.1, 1.3));
+  other.variant.choice.instance = "scale<4, float>";
+  record.verdict = Verdict{Verdict::Kind::improved, 0, 6, 4, {1.29, 1.3, 1.31}, {1.113, 1.115, 1.117}, ""};
+  EXPECT_TRUE(holds(report(record), ":  scale<4, float>, --maxrregcount=64\n")) << report(record);
+  record.trials[6].shape.grid = {64, 2, 1};
+  const std::string text = report(record);
+  EXPECT_TRUE(holds(line_with(text, "<- best"), "scale<4, float>: --maxrregcount=64")) << text;
+  EXPECT_TRUE(holds(text, ":  scale<4, float>, --maxrregcount=64 on a grid of 64x2\n")) << text;
+}
+
 TEST(Report, TheAnswerOfALookUpSaysWhatAndWhere) {
   const std::string text = answer_text(improved_record());
   EXPECT_EQ(text.rfind("decayWide(const float*, float*, unsigned long)   m = 4   n = 16777216   block 256\n", 0), 0u);

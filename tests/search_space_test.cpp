@@ -169,13 +169,27 @@ TEST(SearchSpace, LeversAreForTheBlocksOwnChoiceUnderEveryCap) {
   }
 }
 
-TEST(SearchSpace, ADeclaredBlockSizeTakesCapsOnly) {
+TEST(SearchSpace, ADeclaredBlockSizeTakesEveryMaxnregAndNeitherCapsNorBounds) {
   SearchSpaceRequest request = space_of(gpu_limits("sm_90").value(), {k256});
-  request.with_bounds = false;
+  request.block_is_fixed = true;
+  request.further_choices = {{true, -1, {}}};
   const std::vector<Variant> variants = search_space(request);
-  EXPECT_EQ(variants.size(), 234u);
+  EXPECT_EQ(variants.size(), 2u * 234);
   EXPECT_TRUE(all_of<LaunchBounds>(variants, k256).empty());
-  EXPECT_EQ(all_of<RegisterCap>(variants, k256).size(), 232u);
+  EXPECT_TRUE(all_of<RegisterCap>(variants, k256).empty());
+  const std::vector<MaxRegisters> maxima = all_of<MaxRegisters>(variants, k256);
+  ASSERT_EQ(maxima.size(), 2u * 232);
+  EXPECT_EQ(maxima.front().registers_per_thread, compiler_minimum_registers);
+  EXPECT_EQ(maxima.back().registers_per_thread, 255);
+}
+
+TEST(SearchSpace, AnInstanceKeepsItsArgumentsUnderEveryFurtherChoice) {
+  const SourceChoice of_four{false, -1, {}, "scale<4>"};
+  SearchSpaceRequest request{gpu_limits("sm_90").value(), {{k256, {{}}}, {k128, {of_four}}}};
+  request.further_choices = {{true, -1, {}}};
+  const Counts counts = by_choice(search_space(request), k128);
+  EXPECT_EQ(counts.at("scale<4>"), (std::pair{251, 251}));
+  EXPECT_EQ(counts.at("scale<4>, named cutlass_<kernel>"), (std::pair{251, 251}));
 }
 
 }  // namespace

@@ -57,6 +57,24 @@ TEST(StaticFacts, ACapThatDidNotReachTheCodeIsNeverInForce) {
   EXPECT_EQ(budget_of(kernel_with(96), MaxRegisters{96}).status, BudgetStatus::in_force);
 }
 
+TEST(StaticFacts, BesideADeclaredBlockSizeMaxnregSetsTheCeiling) {
+  const auto with_block = [](int ceiling, int threads) {
+    CubinKernel kernel = kernel_with(ceiling);
+    kernel.required_threads_per_block = threads;
+    return kernel;
+  };
+  EXPECT_EQ(budget_of(with_block(48, 256), MaxRegisters{48}).status, BudgetStatus::in_force);
+  EXPECT_EQ(budget_of(with_block(254, 256), MaxRegisters{254}).status, BudgetStatus::in_force);
+  EXPECT_EQ(budget_of(with_block(255, 256), MaxRegisters{255}).status, BudgetStatus::inert);
+  EXPECT_EQ(budget_of(with_block(64, 1024), MaxRegisters{64}).status, BudgetStatus::inert) << "1,024 threads: 64";
+  EXPECT_EQ(budget_of(with_block(100, 1024), MaxRegisters{100}).status, BudgetStatus::in_force) << "above the block's";
+  EXPECT_EQ(budget_of(with_block(255, 1024), MaxRegisters{255}).status, BudgetStatus::in_force);
+  EXPECT_EQ(budget_of(with_block(64, 1024), MaxRegisters{100}).status, BudgetStatus::inert);
+  EXPECT_EQ(budget_of(with_block(255, 256), MaxRegisters{48}).status, BudgetStatus::overridden);
+  EXPECT_EQ(budget_of(with_block(255, 256), CompilerDefault{}).status, BudgetStatus::not_asked) << "it holds nothing";
+  EXPECT_EQ(budget_of(with_block(64, 1024), CompilerDefault{}).status, BudgetStatus::overridden);
+}
+
 TEST(StaticFacts, BoundsAreInForceWhenBothTheirMarksAreInTheCode) {
   EXPECT_EQ(budget_of(kernel_with(64, 256), LaunchBounds{256, 4}), (Budget{BudgetStatus::in_force, 64, ""}));
   EXPECT_EQ(budget_of(kernel_with(255, 256), LaunchBounds{256, 0}).status, BudgetStatus::in_force);

@@ -79,7 +79,7 @@ class Text {
     return *this;
   }
   Text& operator<<(const SourceChoice& choice) {
-    *this << choice.renamed << choice.register_usage_level;
+    *this << choice.renamed << choice.register_usage_level << choice.instance;
     for (const auto& [name, value] : choice.macros) *this << name.size() << name << value.size() << value;
     return *this << "end";
   }
@@ -807,6 +807,19 @@ TEST_F(StoreTest, ARunOfOtherSourceChoicesIsAnotherRun) {
   EXPECT_TRUE(store.load(without));
   EXPECT_TRUE(store.load(other_route));
   EXPECT_EQ(store.list().size(), 3u) << "the route to the codes changes no answer";
+}
+
+TEST_F(StoreTest, InstancesOfATemplateAndTheirGridsAreKeptApart) {
+  TuningRecord record = sample_record();
+  record.trials[5].variant.choice = {false, -1, {}, "scale<4, float>"};
+  Store store = Store::open(file());
+  const std::int64_t of_four = store_finished(store, record);
+  EXPECT_EQ(store.load(of_four)->trials[5].variant.choice.instance, "scale<4, float>");
+  record.trials[5].variant.choice.instance = "scale<8, float>";
+  const std::int64_t of_eight = store_finished(store, record);
+  record.trials[5].shape.grid.x /= 2;
+  const std::int64_t other_grid = store_finished(store, record);
+  for (const std::int64_t run : {of_four, of_eight, other_grid}) EXPECT_TRUE(store.load(run)) << run;
 }
 
 TEST_F(StoreTest, ALookUpCreatesNothing) {

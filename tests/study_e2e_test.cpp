@@ -1,6 +1,7 @@
 // `regtune analyze` and `regtune check` as a user runs them, without a GPU.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "program.hpp"
@@ -211,6 +212,32 @@ TEST_F(StudyEndToEnd, RefusesBadInput) {
   refuse(ErrorKind::usage, {"check", "two.cu", "--max-registers", "-1"}, "must not be negative");
   program_.write("wrong.cu", "__global__ void f() { nonsense; }\n");
   refuse(ErrorKind::source_not_compiled, {"check", "wrong.cu"}, "nonsense");
+}
+
+TEST_F(StudyEndToEnd, AnalyzesEveryInstanceAndSaysTheCureOfTheAuthorsAlone) {
+  program_.write("k.cu", R"(template <int N>
+__global__ void __launch_bounds__(256, 8) k(const float* in, float* out) {
+  float v[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i) v[i] = in[i * 256 + threadIdx.x];
+#pragma unroll
+  for (int i = 0; i < N; ++i) out[i * 256 + threadIdx.x] = v[i] * v[(i * 7 + 3) % N] + v[N - 1 - i];
+}
+)");
+  const std::vector<std::string> arguments{"analyze",  "k.cu", "--arch", "sm_90",
+                                           "--kernel", "k<N>", "--tune", "N=48,2,4"};
+  const nlohmann::json first = document_of(arguments);
+  ASSERT_EQ(first["studies"].size(), 1u);
+  const nlohmann::json& study = first["studies"][0];
+  EXPECT_EQ(study["signature"], "k<48>(const float*, float*)");
+  EXPECT_EQ(study["kept"], 0);
+  const TuningRecord record = record_from_json(study["record"], "record");
+  std::map<std::string, int> trials_of;
+  for (const Trial& trial : record.trials) ++trials_of[trial.variant.choice.instance];
+  EXPECT_EQ(trials_of, (std::map<std::string, int>{{"", 243}, {"k<2>", 243}, {"k<4>", 243}}));
+  EXPECT_FALSE(holds(study["diagnosis"][0], "--maxrregcount=24 is the smallest cap")) << "that is the others' cap";
+  const nlohmann::json second = document_of(arguments);
+  EXPECT_EQ(second["studies"][0]["compiled"], 0);
 }
 
 }  // namespace

@@ -120,6 +120,40 @@ TEST_F(SweepTest, ASecondRunCompilesNothing) {
   EXPECT_EQ(run(&store).kept, 7u);
 }
 
+TEST_F(SweepTest, CapsOnAPlateauNeedNoCompilationAndHaveTheCodeThatTheyWouldGive) {
+  std::map<bool, std::map<int, std::string>> hash_of_cap;
+  std::size_t inferred = 0;
+  for (const bool every_cap : {false, true}) {
+    CompilePool pool(2, 120);
+    const CompileUnit unit = compile_unit({"k.cu", kSource}, {}, "sm_90", pool.identity());
+    KeptCodes kept(nullptr, unit, pool.identity());
+    Sweep sweep(pool, unit, kept);
+    if (every_cap) sweep.compile_every_cap();
+    const Cubin first = read_cubin(sweep.first().cubin);
+    std::vector<Build> builds{{AuthorsOwn{}}};
+    for (int cap = 24; cap <= 255; ++cap) builds.push_back({RegisterCap{cap}});
+    sweep.begin(first.kernels.front().name, "k", gpu_limits(9, 0).value(), builds);
+    std::optional<BuildCode> one_inferred;
+    while (std::optional<BuildCode> code = sweep.next()) {
+      ASSERT_TRUE(code->facts) << code->failure;
+      const auto* cap = std::get_if<RegisterCap>(&code->build.policy);
+      if (!cap) continue;
+      EXPECT_TRUE(hash_of_cap[every_cap].emplace(cap->registers_per_thread, code->facts->code_hash).second);
+      EXPECT_EQ(code->inferred, code->facts->budget.status == BudgetStatus::inferred);
+      EXPECT_EQ(code->facts->register_ceiling, code->inferred ? 0 : cap->registers_per_thread);
+      inferred += code->inferred ? 1 : 0;
+      if (code->inferred) one_inferred = *code;
+    }
+    ASSERT_EQ(one_inferred.has_value(), !every_cap);
+    if (one_inferred) {
+      EXPECT_FALSE(sweep.difference_from_plain(*one_inferred)) << spell(one_inferred->build.policy);
+    }
+  }
+  EXPECT_GT(inferred, 100u);
+  EXPECT_EQ(hash_of_cap[false].size(), 232u);
+  EXPECT_EQ(hash_of_cap[false], hash_of_cap[true]);
+}
+
 TEST_F(SweepTest, AnotherNameAndOtherMacrosAreCodesOfTheirOwn) {
   SourceChoice renamed;
   renamed.renamed = true;
@@ -261,8 +295,9 @@ TEST_F(SweepTest, TheThirdLaunchBoundIsKeptUnderEveryOtherBudget) {
   }
 }
 
-// Measured with CUDA 13.0: beside __block_size__ the ceiling is the block's, and no cap lowers it.
-TEST_F(SweepTest, AKernelThatDeclaresItsBlockSizeCompilesUnderCapsAndKeepsItsCeiling) {
+// Why the search space holds __maxnreg__ and no caps there: beside __block_size__ the ceiling is the block's, and no
+// cap lowers it.
+TEST_F(SweepTest, AKernelThatDeclaresItsBlockSizeIgnoresCaps) {
   if (older_than_12_9()) GTEST_SKIP() << "NVRTC " << nvrtc()->version() << " knows no __block_size__";
   for (const int threads : {128, 1024}) {
     const std::string block = std::to_string(threads);
@@ -290,6 +325,43 @@ TEST_F(SweepTest, AMacrosValueReachesTheCodeWhateverTheAuthorsOptionsSay) {
   run(nullptr, kSource, {"-DSTEPS=2"});
   EXPECT_EQ(code_hash_of({CompilerDefault{}}), chosen);
   EXPECT_NE(given, chosen);
+}
+
+// kSource with a block size in the place of its bounds.
+std::string with_block_size() {
+  std::string text = kSource;
+  const std::string bounds = "__launch_bounds__(128, 8)";
+  return text.replace(text.find(bounds), bounds.size(), "__block_size__((128, 1, 1))");
+}
+
+TEST_F(SweepTest, AKernelThatDeclaresItsBlockSizeObeysMaxnreg) {
+  if (older_than_12_9()) GTEST_SKIP() << "NVRTC " << nvrtc()->version() << " knows no __block_size__";
+  for (const int architecture : {90, 120}) {
+    SCOPED_TRACE(architecture);
+    // The ceiling of __maxnreg__ is not that of an option: plain NVRTC shows what a user would get.
+    const std::string text = with_block_size();
+    const std::string name = text.substr(text.find("__global__"), std::string("__global__").size());
+    for (const int most : {24, 32, 48}) {
+      std::string bounded = text;
+      bounded.replace(bounded.find(name), name.size(),
+                      "__global__ __attribute__((maxnreg(" + std::to_string(most) + ")))");
+      const CubinKernel kernel = compile(bounded, architecture).cubin.kernels.front();
+      EXPECT_EQ(kernel.register_ceiling, most);
+      EXPECT_EQ(kernel.required_threads_per_block, 128);
+      EXPECT_EQ(kernel.spill_store_bytes > 0, most == 24);
+      const CubinKernel capped = compile(text, architecture, {cap(most)}).cubin.kernels.front();
+      EXPECT_EQ(capped.register_ceiling, 255) << "the cap is ignored";
+      EXPECT_EQ(capped.spill_store_bytes, 0);
+    }
+  }
+  run(nullptr, with_block_size(), {}, {{MaxRegisters{24}}, {MaxRegisters{32}}});
+  for (const BuildCode& code : others_) {
+    const auto* most = std::get_if<MaxRegisters>(&code.build.policy);
+    if (!most) continue;
+    ASSERT_TRUE(code.facts) << code.failure;
+    EXPECT_EQ(code.facts->register_ceiling, most->registers_per_thread);
+    EXPECT_EQ(code.facts->budget.status, BudgetStatus::in_force) << code.facts->budget.note;
+  }
 }
 
 }  // namespace

@@ -473,5 +473,35 @@ TEST(Workload, CountsWhatALaunchDoes) {
                  {"metric.bytes"});
 }
 
+TEST(Workload, TheGridFollowsWhatIsTuned) {
+  const LaunchDescription description = described(
+      "sizes = { n = 4096 }\nblock = 64\ngrid = \"n // (block * UNROLL)\"\ndynamic_shared_bytes = \"4 * UNROLL\"\n"
+      "args.p = {buffer = \"n + UNROLL\"}");
+  const KernelSignature of = signature({{"p", "float*"}});
+  const WorkloadPlan plan =
+      plan_workload(description, of, {{{64, 1, 1}, {{"UNROLL", 1}}}, {{64, 1, 1}, {{"UNROLL", 4}}}});
+  ASSERT_EQ(plan.shapes.size(), 2u);
+  EXPECT_EQ(plan.shapes[0].grid.x, 64u);
+  EXPECT_EQ(plan.shapes[1].grid.x, 16u);
+  EXPECT_EQ(plan.shapes[1].dynamic_shared_bytes, 16);
+  EXPECT_EQ(std::get<BufferPlan>(plan.parameters[0]).count, 4100) << "the largest of all";
+  expect_error(
+      [&] {
+        plan_workload(description, of, {{{64, 1, 1}, {{"UNROLL", 128}}}});
+      },
+      ErrorKind::bad_launch, {"gives 0 blocks in x for a block of 64 and UNROLL = 128"});
+}
+
+TEST(Workload, AScalarMayNotDependOnWhatIsTuned) {
+  const LaunchDescription description = described("block = 64\ngrid = 1\nargs.n = \"UNROLL\"");
+  const KernelSignature of = signature({{"n", "int"}});
+  EXPECT_NO_THROW(plan_workload(description, of, {{{64, 1, 1}, {{"UNROLL", 2}}}}));
+  expect_error(
+      [&] {
+        plan_workload(description, of, {{{64, 1, 1}, {{"UNROLL", 2}}}, {{64, 1, 1}, {{"UNROLL", 4}}}});
+      },
+      ErrorKind::bad_description, {"\"UNROLL\" depends on the block or on a tuned name"});
+}
+
 }  // namespace
 }  // namespace regtune

@@ -17,29 +17,35 @@ int spilled_bytes(const Trial& trial) {
   return trial.facts->spill_store_bytes + trial.facts->spill_load_bytes;
 }
 
+// The registers of a cap, in either form; beside a fixed block size __maxnreg__ takes the place of all caps.
+std::optional<int> registers_of_cap(const RegisterPolicy& policy) {
+  if (const auto* cap = std::get_if<RegisterCap>(&policy)) return cap->registers_per_thread;
+  if (const auto* most = std::get_if<MaxRegisters>(&policy)) return most->registers_per_thread;
+  return {};
+}
+
 // The smallest cap without spills, and the bound of the author's block that asks for the most blocks without any.
 std::vector<std::string> budgets_without_spills(const TuningRecord& record) {
-  std::optional<int> cap;
+  std::optional<RegisterPolicy> smallest;
   int greatest_that_spills = 0;  // the register allocator is not monotone: a larger cap may spill again
   std::optional<LaunchBounds> bounds;
   for (const Trial& trial : record.trials) {
     if (!trial.facts) continue;
+    const std::optional<int> cap = registers_of_cap(trial.variant.policy);
     if (spilled_bytes(trial) > 0) {
-      if (const auto* spills = std::get_if<RegisterCap>(&trial.variant.policy))
-        greatest_that_spills = std::max(greatest_that_spills, spills->registers_per_thread);
+      greatest_that_spills = std::max(greatest_that_spills, cap.value_or(0));
       continue;
     }
-    if (const auto* found = std::get_if<RegisterCap>(&trial.variant.policy))
-      cap = std::min(cap.value_or(found->registers_per_thread), found->registers_per_thread);
+    if (cap && (!smallest || *cap < registers_of_cap(*smallest))) smallest = trial.variant.policy;
     const auto* found = std::get_if<LaunchBounds>(&trial.variant.policy);
     if (found && trial.variant.block == record.author_shape.block &&
         (!bounds || found->min_blocks_per_sm > bounds->min_blocks_per_sm))
       bounds = *found;
   }
   std::vector<std::string> texts;
-  if (cap)
-    texts.push_back(fmt::format("{} is the smallest cap without spills{}", spell(RegisterCap{*cap}),
-                                greatest_that_spills > *cap
+  if (smallest)
+    texts.push_back(fmt::format("{} is the smallest cap without spills{}", spell(*smallest),
+                                greatest_that_spills > registers_of_cap(*smallest)
                                     ? fmt::format(" (some above it spill again, none above {})", greatest_that_spills)
                                     : ""));
   if (bounds) texts.push_back(fmt::format("{} the tightest bound without any", spell(RegisterPolicy{*bounds})));
@@ -131,7 +137,10 @@ std::string study_text(const Study& study, const ReportStyle& style) {
   const std::string kept = study.kept == 0 ? "" : fmt::format(" ({} of them kept from before)", study.kept);
   std::string text = fmt::format("\n{}: {}   block {}   shared memory {}\n", record.architecture, record.signature,
                                  spell_block(record.author_shape.block), shared_memory(record));
-  text += fmt::format("{} budgets{} -> {} distinct codes\n", study.compiled + study.kept, kept, distinct_codes(record));
+  const std::string inferred =
+      study.inferred == 0 ? "" : fmt::format(", {} caps taken to give the code of those around them", study.inferred);
+  text += fmt::format("{} budgets{}{} -> {} distinct codes\n", study.compiled + study.kept, kept, inferred,
+                      distinct_codes(record));
   text += table_of_codes(record, style) + "\n";
   const std::vector<std::string> bounds = ceilings(record);
   if (!bounds.empty()) text += fmt::format("ceiling: {}\n", fmt::join(bounds, "\n         "));
@@ -139,14 +148,22 @@ std::string study_text(const Study& study, const ReportStyle& style) {
   return text;
 }
 
+// What other values of macros or template arguments compile to says nothing of the author's code, and cures nothing
+// in it.
+TuningRecord of_authors_choice(TuningRecord record) {
+  std::erase_if(record.trials, [](const Trial& trial) { return !trial.variant.choice.is_authors(); });
+  return record;
+}
+
 }  // namespace
 
 std::vector<std::string> diagnosis(const TuningRecord& record) {
-  std::vector<std::string> texts{about_spills(record)};
-  if (std::optional<std::string> text = about_stack_frame(record)) texts.push_back(*text);
+  const TuningRecord own = of_authors_choice(record);
+  std::vector<std::string> texts{about_spills(own)};
+  if (std::optional<std::string> text = about_stack_frame(own)) texts.push_back(*text);
   if (const auto* refused = std::get_if<NotLaunchable>(&record.trials.front().outcome))
     texts.push_back("launch: the author's code cannot be launched: " + refused->reason);
-  for (std::string& text : about_budgets(record)) texts.push_back(std::move(text));
+  for (std::string& text : about_budgets(own)) texts.push_back(std::move(text));
   std::vector<RegisterPolicy> skipped;
   std::string reason;
   for (const Trial& trial : record.trials)
@@ -159,7 +176,7 @@ std::vector<std::string> diagnosis(const TuningRecord& record) {
                                 spell(skipped), reason));
   for (const Trial& trial : record.trials)
     if (const auto* failed = std::get_if<CompileFailed>(&trial.outcome)) {
-      texts.push_back(fmt::format("not compiled: {}: {}", spell(trial.variant.policy),
+      texts.push_back(fmt::format("not compiled: {}: {}", spell_choice(record, trial.variant.id),
                                   failed->message.substr(0, failed->message.find('\n'))));
       break;  // the first shows what is wrong
     }
@@ -205,6 +222,7 @@ nlohmann::json analysis_json(const Analysis& analysis) {
       json["compiled"] = study.compiled;
       json["kept"] = study.kept;
       json["skipped"] = study.skipped;
+      json["inferred"] = study.inferred;
       json["distinct_codes"] = distinct_codes(study.record);
       json["ceilings"] = std::move(bounds);
       json["diagnosis"] = diagnosis(study.record);

@@ -6,14 +6,17 @@
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "compile_order.hpp"
+#include "instances.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
 #include "regtune/error.hpp"
 #include "search_space.hpp"
 #include "source.hpp"
+#include "source_choices.hpp"
 #include "store.hpp"
 #include "study_scope.hpp"
 #include "sweep.hpp"
+#include "template_arguments.hpp"
 
 namespace regtune {
 namespace {
@@ -68,6 +71,23 @@ std::vector<BuildCode> compile_all(Sweep& sweep, BuildCode author, std::vector<B
   return codes;
 }
 
+std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const LaunchDescription& description,
+                                  const SourceChoices& choices) {
+  std::vector<LaunchShape> shapes;
+  for (const LaunchCase& launch : choices.launches) shapes.push_back(study_shape(description, launch));
+  std::vector<Trial> planned;
+  for (const Variant& variant : variants)
+    planned.push_back({variant, shapes.at(choices.launch_of(variant)), {}, NotTimed{}});
+  return planned;
+}
+
+std::vector<LaunchShape> shapes_of(const std::vector<Trial>& planned) {
+  std::vector<LaunchShape> shapes;
+  for (const Trial& trial : planned)
+    if (std::find(shapes.begin(), shapes.end(), trial.shape) == shapes.end()) shapes.push_back(trial.shape);
+  return shapes;
+}
+
 // `sweep` has compiled the source for the first time.
 Study study(const Subject& subject, const CompilerIdentity& compiler, const CompileUnit& unit,
             const KernelSignature& signature, Sweep sweep) {
@@ -77,24 +97,25 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
   BuildCode author = wait_for(sweep);
   if (!author.facts)
     throw Error(ErrorKind::source_not_compiled, fmt::format("{}: {}", signature.display, author.failure));
-  const std::vector<LaunchShape> shapes =
-      study_shapes(description_for(subject.description, subject.request.flags, signature), *author.facts);
-  std::vector<Dim3> blocks;
-  for (const LaunchShape& shape : shapes) blocks.push_back(shape.block);
-  SearchSpaceRequest space{limits, {}};
-  for (const Dim3& block : blocks) space.blocks.push_back({block});
+  const LaunchDescription description = description_for(subject.description, subject.request.flags, signature);
+  const SourceChoices choices = source_choices(description, unit, study_blocks(description, *author.facts));
+  SearchSpaceRequest space{limits, choices.blocks};
+  space.block_is_fixed = author.facts->required_threads_per_block > 0;
   const std::vector<Variant> variants = search_space(space);
+  const std::vector<Trial> planned = planned_trials(variants, description, choices);
+  name_instances(sweep, unit, choices, signature, subject.progress);
   subject.progress.stage(
       fmt::format("{}: {} variants of {}", unit.architecture, variants.size(), unqualified_name(signature)));
   const std::vector<Build> builds =
-      in_one_wave(compile_order(variants, shapes, author.facts->static_shared_bytes, limits)).first;
+      in_one_wave(compile_order(variants, shapes_of(planned), author.facts->static_shared_bytes, limits)).first;
   const std::optional<CompileCost> cost = sweep.cost_of(builds);
   const std::string note = cost ? cost_note(*cost, subject.request.compile_budget_s) : "";
   if (!note.empty()) subject.progress.note("regtune: " + note);
   const std::vector<BuildCode> codes = compile_all(sweep, std::move(author), builds, subject.progress);
 
   Study result;
-  for (const BuildCode& code : codes) ++(code.skipped ? result.skipped : code.kept ? result.kept : result.compiled);
+  for (const BuildCode& code : codes)
+    ++(code.skipped ? result.skipped : code.kept ? result.kept : code.inferred ? result.inferred : result.compiled);
   TuningRecord& record = result.record;
   record.regtune_version = REGTUNE_VERSION;
   record.architecture = unit.architecture;
@@ -105,8 +126,8 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
   record.options = unit.options;
   record.kernel = signature.mangled_name;
   record.signature = signature.display;
-  record.author_shape = shapes.front();
-  record.trials = collapse(variants, codes, shapes, limits);
+  record.author_shape = planned.front().shape;
+  record.trials = collapse(planned, codes, limits);
   return result;
 }
 
@@ -116,6 +137,7 @@ void study_architecture(const Subject& subject, const std::string& architecture,
   const CompileUnit unit = compile_unit(subject.source, subject.description, architecture, pool.identity());
   KeptCodes keeper(subject.store, unit, pool.identity());
   Sweep survey(pool, unit, keeper, CompileBudget(subject.request.compile_budget_s));
+  if (subject.request.every_cap) survey.compile_every_cap();
   subject.progress.stage(fmt::format("{}: compiling for the first time", architecture));
   for (const KernelSignature& signature : kernels_meant(subject, survey.first()))
     analysis.studies.push_back(study(subject, pool.identity(), unit, signature, survey));
@@ -126,7 +148,8 @@ void study_architecture(const Subject& subject, const std::string& architecture,
 Analysis analyze(AnalyzeRequest request, Progress& progress) {
   std::optional<std::string> pattern = take_kernel_pattern(request.flags);
   Source source = read_source(request.source);
-  LaunchDescription description = with_flags(read_description(source.path, source.text), request.flags);
+  LaunchDescription description = launch_description(source, request.flags);
+  if (const std::string note = note_of_authors_instance(description); !note.empty()) progress.note("regtune: " + note);
   Analysis analysis;
   std::vector<std::string> architectures;
   {

@@ -21,6 +21,7 @@ struct AnalyzeRequest {
   int jobs = 1;
   double compile_limit_s = 600;            // for one variant
   std::optional<double> compile_budget_s;  // wall time of the back end for one study; empty: everything is compiled
+  bool every_cap = false;                  // also those whose code follows from others'
   std::optional<std::filesystem::path> cache;
 };
 
@@ -28,9 +29,10 @@ struct AnalyzeRequest {
 struct Study {
   TuningRecord record;  // no GPU, no times, no verdict; its grid is not known
   std::size_t compiled = 0;
-  std::size_t kept = 0;     // builds that came from the cache
-  std::string failure;      // why the source does not compile for this architecture; the record has then no trials
-  std::size_t skipped = 0;  // builds that were not compiled, for want of time
+  std::size_t kept = 0;      // builds that came from the cache
+  std::size_t inferred = 0;  // caps whose code is known from the caps around them
+  std::string failure;       // why the source does not compile for this architecture; the record has then no trials
+  std::size_t skipped = 0;   // builds that were not compiled, for want of time
 };
 
 struct Analysis {

@@ -30,6 +30,7 @@ struct ReferenceRun {
   // Of a sample of one launch; 0: not measured (MeasureSettings).
   double launch_overhead_ms = 0;
   double timer_resolution_ms = 0;
+  double gpu_ms = 0;  // that its launches took, those of the warm-up included
 };
 
 // The SM clock while a sample was taken, and what held it down.

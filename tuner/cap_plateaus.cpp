@@ -17,6 +17,21 @@ CapPlateaus::CapPlateaus(std::vector<int> caps) : caps_(std::move(caps)) {
   decided_.resize(steps_.empty() ? 0 : steps_.size() - 1, false);
 }
 
+bool CapPlateaus::has_all_steps(const std::vector<int>& caps) {
+  if (caps.empty()) return false;
+  for (int step = step_at_or_below(caps.front()) + kStep; step < caps.back(); step += kStep)
+    if (!std::binary_search(caps.begin(), caps.end(), step)) return false;
+  return true;
+}
+
+int CapPlateaus::step_at_or_below(int cap) {
+  return cap / kStep * kStep;
+}
+
+bool CapPlateaus::is_step(int cap) const {
+  return std::binary_search(steps_.begin(), steps_.end(), cap);
+}
+
 CapPlateaus::Cell CapPlateaus::cell(std::size_t lower_step) const {
   const auto low = code_of_.find(steps_[lower_step]);
   const auto high = code_of_.find(steps_[lower_step + 1]);

@@ -16,6 +16,12 @@ class CapPlateaus {
   // `caps`: in ascending order, each once.
   explicit CapPlateaus(std::vector<int> caps);
 
+  // Whether no step is missing between the first and the last of them, so that no two steps next to each other are
+  // further apart than those the rule was measured with.
+  static bool has_all_steps(const std::vector<int>& caps);
+  static int step_at_or_below(int cap);
+  bool is_step(int cap) const;
+
   // To be compiled in any case, lowest first.
   const std::vector<int>& steps() const { return steps_; }
 

@@ -96,7 +96,7 @@ CheckedKernel checked_kernel(const CompileUnit& unit, const CompiledCode& code, 
   const PtxasReport report = read_ptxas_report(code.log);
   const std::optional<int> cap = unit.author_cap == 0 ? std::nullopt : std::optional(unit.author_cap);
   const StaticFacts facts = static_facts(kernel, report.find(kernel.name), AuthorsOwn{}, limits, cap);
-  const LaunchShape shape = study_shapes(description, facts).front();
+  const LaunchShape shape = study_shape(description, {study_blocks(description, facts).front()});
   const BlockResources resources{facts.registers_per_thread, facts.static_shared_bytes, shape.dynamic_shared_bytes,
                                  facts.max_threads_per_block, facts.required_threads_per_block};
   CheckedKernel checked{unit.architecture,
@@ -122,7 +122,7 @@ void append(CheckFindings& to, CheckFindings from) {
 std::vector<CheckedKernel> compile_and_read(const CheckRequest& request, const std::optional<std::string>& pattern,
                                             CompilePool& pool, Progress& progress) {
   const Source source = read_source(request.source);
-  const LaunchDescription description = with_flags(read_description(source.path, source.text), request.flags);
+  const LaunchDescription description = launch_description(source, request.flags);
   const std::vector<std::string> architectures =
       architectures_meant(request.architectures, request.device, pool.identity());
   std::vector<CompileUnit> units;

@@ -63,6 +63,8 @@ po::options_description launch_options(const char* kernel) {
       ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")              //
       ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"),
        "a=2.5, or out={buffer=\"n\", init=\"uniform(0,1)\"}")  //
+      ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"),
+       "values of a macro or template argument, each with every budget: UNROLL=1,2,4,8")  //
       ("seed", po::value<std::uint64_t>()->value_name("N"), "of random data and of the order of launches");
   return options;
 }
@@ -85,6 +87,8 @@ void add_sweep_options(po::options_description& options) {
       ("compile-budget", po::value<double>()->value_name("S"),
        "seconds of compiling: the author's code, bounds and the caps at which occupancy changes come first, and "
        "what is left out is told (default: everything)")  //
+      ("every-cap", po::bool_switch(),
+       "compile also those caps whose code is taken to be that of the caps around them, which have one code")  //
       ("explain", po::bool_switch(), "also a line for each variant: what became of it, and why");
 }
 
@@ -115,9 +119,9 @@ po::options_description check_options() {
 po::options_description sweep_options() {
   po::options_description options("Sweep");
   options.add_options()  //
-      ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"),
-       "values of a macro, each with every budget: UNROLL=1,2,4,8")                                //
-      ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")  //
+      ("counters", po::bool_switch(),
+       "read the GPU's counters for the finalists: executed spills, achieved occupancy, bytes moved (takes ncu)")  //
+      ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")                  //
       ("no-rename", po::bool_switch(), "do not try the kernel under a name that makes ptxas allocate otherwise");
   add_sweep_options(options);
   return options;
@@ -228,11 +232,13 @@ TuneCommand tune_command(const po::variables_map& values, const Arguments& compi
   request.architecture = optional_value<std::string>(values, "arch");
   request.device = values["device"].as<int>();
   request.jobs = jobs_value(values);
+  request.counters = values["counters"].as<bool>();
   request.levers = values["levers"].as<bool>();
   request.rename = !values["no-rename"].as<bool>();
   request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
   request.retry_quarantined = values["retry-quarantined"].as<bool>();
   request.compile_budget_s = compile_budget_value(values);
+  request.every_cap = values["every-cap"].as<bool>();
   request.cache = optional_value<std::string>(values, "cache");
   request.measure.margin = in_range(values, "margin", 0, 50) / 100;
   request.measure.budget_s = in_range(values, "budget", 0, 1e6);
@@ -265,6 +271,7 @@ std::optional<int> count_value(const po::variables_map& values, const char* name
 AnalyzeCommand analyze_command(const po::variables_map& values, const Arguments& compiler_arguments) {
   AnalyzeCommand command{study_request<AnalyzeRequest>(values, compiler_arguments), {}};
   command.request.compile_budget_s = compile_budget_value(values);
+  command.request.every_cap = values["every-cap"].as<bool>();
   command.request.cache = optional_value<std::string>(values, "cache");
   command.style.all_rows = values["all"].as<bool>();
   return command;

@@ -4,6 +4,13 @@
 #include <cassert>
 
 namespace regtune {
+namespace {
+
+std::tuple<unsigned, unsigned, unsigned> extents(const Dim3& size) {
+  return {size.x, size.y, size.z};
+}
+
+}  // namespace
 
 const BuildCode& code_of(const std::vector<BuildCode>& codes, const Build& build) {
   const auto found = std::find_if(codes.begin(), codes.end(), [&](const BuildCode& c) { return c.build == build; });
@@ -11,11 +18,8 @@ const BuildCode& code_of(const std::vector<BuildCode>& codes, const Build& build
   return *found;
 }
 
-Trial Collapse::add(const Variant& variant, const BuildCode& code) {
-  const auto shape =
-      std::find_if(shapes_.begin(), shapes_.end(), [&](const LaunchShape& s) { return s.block == variant.block; });
-  assert(shape != shapes_.end());
-  Trial trial{variant, *shape, code.facts, NotTimed{}};
+Trial Collapse::add(const Variant& variant, const LaunchShape& shape, const BuildCode& code) {
+  Trial trial{variant, shape, code.facts, NotTimed{}};
   if (!code.facts) {
     if (code.skipped)
       trial.outcome = NotCompiled{code.failure};
@@ -24,13 +28,12 @@ Trial Collapse::add(const Variant& variant, const BuildCode& code) {
     return trial;
   }
   StaticFacts& facts = *trial.facts;
-  const BlockResources resources{facts.registers_per_thread, facts.static_shared_bytes, shape->dynamic_shared_bytes,
+  const BlockResources resources{facts.registers_per_thread, facts.static_shared_bytes, shape.dynamic_shared_bytes,
                                  facts.max_threads_per_block, facts.required_threads_per_block};
   const auto refused = why_not_launchable(limits_, resources, variant.block);
   if (!refused) facts.occupancy = occupancy(limits_, resources, variant.block);
-  const Identity identity{
-      facts.code_hash,    variant.block.x, variant.block.y, variant.block.z, shape->dynamic_shared_bytes,
-      refused.has_value()};
+  const Identity identity{facts.code_hash, extents(shape.grid), extents(shape.block), shape.dynamic_shared_bytes,
+                          refused.has_value()};
   const auto [first, is_new] = first_with_.try_emplace(identity, variant.id);
   if (!is_new)
     trial.outcome = SameCodeAs{first->second};
@@ -39,12 +42,13 @@ Trial Collapse::add(const Variant& variant, const BuildCode& code) {
   return trial;
 }
 
-std::vector<Trial> collapse(const std::vector<Variant>& variants, const std::vector<BuildCode>& codes,
-                            const std::vector<LaunchShape>& shapes, const GpuLimits& limits) {
-  Collapse collapsing(shapes, limits);
+std::vector<Trial> collapse(const std::vector<Trial>& planned, const std::vector<BuildCode>& codes,
+                            const GpuLimits& limits) {
+  Collapse collapsing(limits);
   std::vector<Trial> trials;
-  for (const Variant& variant : variants)
-    trials.push_back(collapsing.add(variant, code_of(codes, {variant.policy, variant.choice})));
+  for (const Trial& trial : planned)
+    trials.push_back(
+        collapsing.add(trial.variant, trial.shape, code_of(codes, {trial.variant.policy, trial.variant.choice})));
   return trials;
 }
 

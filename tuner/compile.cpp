@@ -160,7 +160,7 @@ class Compilers {
                        {"architectures", nvrtc().supported_architectures()},
                        {"include_folders", folders},
                        {"fixed_options", fixed},
-                       {"precompiles_headers", recent || nvrtc().accepts_option("--pch")},
+                       {"precompiles_headers", nvrtc().precompiles_headers()},
                        {"linker", ""},
                        {"why_no_linker", ""},
                        {"linker_takes_no_cache", false}};

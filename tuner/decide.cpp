@@ -76,7 +76,7 @@ std::optional<Contender> choose(const std::vector<Contender>& contenders, const 
 // step two times are equal, whatever the kernels took. Samples of many launches have no such limit.
 class Sight {
  public:
-  Sight(const Measurement* reference, const MeasureSettings& settings) : settings_(settings) {
+  Sight(const Measurement* reference, const MeasureSettings& settings) : reference_(reference), settings_(settings) {
     const bool limited = reference && settings.launches_per_sample == 1 && settings.timer_resolution_ms > 0;
     if (limited) reference_ms_ = reference->time_ms.median;
   }
@@ -84,6 +84,14 @@ class Sight {
   // The medians are a step of the timer apart at least.
   bool tells_apart(const Measurement& faster) const {
     return reference_ms_ == 0 || reference_ms_ - faster.time_ms.median >= settings_.timer_resolution_ms;
+  }
+
+  // Nothing hides where every code is the reference's own, or slower by a step.
+  bool may_hide_a_gain(const std::vector<Contender>& contenders) const {
+    return std::any_of(contenders.begin(), contenders.end(), [this](const Contender& contender) {
+      return contender.measured != reference_ &&
+             contender.measured->time_ms.median < reference_ms_ + settings_.timer_resolution_ms;
+    });
   }
 
   // Why nothing can be said of gains that the margin asks for; empty where it can be said.
@@ -118,6 +126,7 @@ class Sight {
   static constexpr double kOutOfSight = 2;
   static constexpr double kFinestMargin = 0.001;
 
+  const Measurement* reference_;
   MeasureSettings settings_;
   double reference_ms_ = 0;  // 0: no limit
 };
@@ -234,7 +243,7 @@ Verdict decide(const std::vector<Trial>& trials, int reference_id, const Measure
     verdict.best_id = best->trial->variant.id;
     verdict.speedup = best->measured->speedup;
     verdict.reason = fmt::format("the whole interval of the speed-up lies above {:.3f}", gains.threshold());
-  } else if (const std::string obstacle = sight.obstacle(); !obstacle.empty()) {
+  } else if (const std::string obstacle = sight.obstacle(); !obstacle.empty() && sight.may_hide_a_gain(all)) {
     verdict.kind = Verdict::Kind::not_resolvable;
     verdict.reason = obstacle;
   } else if (std::all_of(all.begin(), all.end(), [&](const Contender& c) { return gains.ruled_out(c); })) {

@@ -162,7 +162,7 @@ void check_macro_name(std::string_view name, const Origin& origin) {
   if (!valid) refuse(origin, fmt::format("{} cannot name a macro; write letters, digits and _", in_quotes(name)));
 }
 
-void add_macro_value(TunedMacro& macro, const std::string& value) {
+void add_macro_value(TunedName& macro, const std::string& value) {
   // The value becomes the rest of a #define line, and must neither leave it nor swallow the next.
   const std::string_view line_enders("\n\r\0", 3);
   if (value.find_first_of(line_enders) != std::string::npos || value.ends_with('\\') ||
@@ -418,12 +418,12 @@ class TomlReader {
     return result;
   }
 
-  std::vector<TunedMacro> tune(const toml::node& node) const {
+  std::vector<TunedName> tune(const toml::node& node) const {
     constexpr std::string_view example = "tune = {UNROLL = [1, 2, 4, 8]}";
-    std::vector<TunedMacro> result;
+    std::vector<TunedName> result;
     for (const auto& [name, value] : in_order(as_table(node, "tune", example))) {
       const std::string key = "tune." + name;
-      TunedMacro macro{name, {}, at(value->source(), key)};
+      TunedName macro{name, {}, at(value->source(), key)};
       check_macro_name(name, macro.origin);
       const toml::array* list = value->as_array();
       if (list == nullptr) wrong_type(*value, key, "a list of values", example);
@@ -574,9 +574,9 @@ ArgumentDescription argument_flag(const std::string& flag) {
   return result;
 }
 
-TunedMacro tune_flag(const std::string& flag) {
+TunedName tune_flag(const std::string& flag) {
   const auto [name, values] = name_and_value("--tune", flag, "UNROLL=1,2,4,8");
-  TunedMacro macro{name, {}, {"--tune " + printable(name)}};
+  TunedName macro{name, {}, {"--tune " + printable(name)}};
   check_macro_name(name, macro.origin);
   for (const std::string_view value : split(values, ',')) {
     if (value.empty()) refuse(macro.origin, "a value is missing; write --tune UNROLL=1,2,4,8");
@@ -588,7 +588,12 @@ TunedMacro tune_flag(const std::string& flag) {
 void check_tune(const LaunchDescription& description) {
   std::size_t combinations = 1;
   std::string product;
-  for (const TunedMacro& macro : description.tune) {
+  for (const TunedName& macro : description.tune) {
+    const auto names_it = [&](const SizeDescription& size) { return size.name == macro.name; };
+    if (std::any_of(description.sizes.begin(), description.sizes.end(), names_it))
+      refuse(macro.origin,
+             fmt::format("{} is a size too, and an expression that names it would be ambiguous; rename one",
+                         in_quotes(macro.name)));
     product += fmt::format("{}{}", product.empty() ? "" : " x ", macro.values.size());
     combinations *= macro.values.size();
     if (combinations > max_combinations)
@@ -610,22 +615,6 @@ void check_blocks_have_macros(const LaunchDescription& description) {
              fmt::format("a block of {} x {} x {} needs a macro for each dimension; write block_macro = [\"BX\", "
                          "\"BY\"]",
                          block->x, block->y, block->z));
-  }
-}
-
-// The template arguments are in the kernel's mangled name, which would change with the macro.
-void check_template_id(const LaunchDescription& description) {
-  if (!description.kernel) return;
-  const std::size_t arguments = description.kernel->find('<');
-  if (arguments == std::string::npos) return;
-  std::vector<std::string> names = description.block_macros;
-  for (const TunedMacro& macro : description.tune) names.push_back(macro.name);
-  for (const Token& token : tokenize(*description.kernel)) {
-    const std::string word = spelling(*description.kernel, token);
-    if (token.offset > arguments && std::find(names.begin(), names.end(), word) != names.end())
-      refuse({"kernel"}, fmt::format("{} in {}: a tuned macro cannot be a template argument; let a kernel that is no "
-                                     "template use the macro",
-                                     in_quotes(word), in_quotes(*description.kernel)));
   }
 }
 
@@ -700,7 +689,7 @@ LaunchDescription with_flags(LaunchDescription description, const DescriptionFla
   }
   if (flags.seed) description.seed = flags.seed;
   for (const std::string& flag : flags.tune) {
-    TunedMacro macro = tune_flag(flag);
+    TunedName macro = tune_flag(flag);
     std::erase_if(description.tune, [&](const auto& old) { return old.name == macro.name; });
     description.tune.push_back(std::move(macro));
   }
@@ -714,7 +703,6 @@ LaunchDescription with_flags(LaunchDescription description, const DescriptionFla
   }
   check_tune(description);
   check_blocks_have_macros(description);
-  check_template_id(description);
   return description;
 }
 

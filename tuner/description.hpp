@@ -33,15 +33,19 @@ struct ArgumentDescription {
   std::int64_t ulp_tolerance = 0;
 };
 
-// A macro of the source and the values that are tried.
-struct TunedMacro {
+// A macro of the source, or a template argument of the kernel, and the values that are tried.
+struct TunedName {
   std::string name;
-  std::vector<std::string> values;  // as they stand in the #define; each once
+  std::vector<std::string> values;  // as they are written into the source or the kernel's name; each once
   Origin origin;
 };
 
 struct LaunchDescription {
   std::optional<std::string> kernel;
+  // Of `kernel = "scale<UNROLL, float>"`, once with_authors_instance has put the author's values into `kernel`: the
+  // name as it was written, and which tuned names it holds. Empty: none.
+  std::string kernel_pattern;
+  std::vector<std::string> template_arguments;
   std::vector<SizeDescription> sizes;
   std::vector<Dim3> blocks;        // the first is the author's; empty: not described; each is launchable
   std::optional<Expression> grid;  // gives 1 to 3 numbers
@@ -51,7 +55,7 @@ struct LaunchDescription {
   std::vector<std::filesystem::path> include_folders;  // absolute, or relative to the source's folder
   std::optional<std::uint64_t> seed;
   std::filesystem::path base_folder;  // data files are relative to it
-  std::vector<TunedMacro> tune;
+  std::vector<TunedName> tune;
   std::vector<std::string> block_macros;  // of the block's x, y and z; empty: the source takes any block
   Origin block_macro_origin = {};
   std::optional<Expression> bytes;  // that a launch reads and writes, as the author counts them

@@ -1,8 +1,12 @@
 #include "device.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <set>
 
 #include "device_code_cu.hpp"
@@ -53,6 +57,25 @@ Message parameter_message(const ParameterPlan& parameter) {
           {"ulp_tolerance", buffer.ulp_tolerance}};
 }
 
+constexpr const char* kServeProfiled = "--serve-profiled";
+
+// Becomes the profiler, which starts this program with our end of the channel. Returns when that fails.
+void start_under(const std::vector<std::string>& profiler, const Channel& channel, int ordinal) {
+  std::error_code ignored;
+  std::vector<std::string> words = profiler;
+  words.push_back(std::filesystem::read_symlink("/proc/self/exe", ignored).string());
+  words.insert(words.end(), {kServeProfiled, std::to_string(channel.descriptor()), std::to_string(ordinal)});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  fcntl(channel.descriptor(), F_SETFD, 0);  // stays open in the program that is started
+  if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0) {
+    dup2(nowhere, STDOUT_FILENO);  // our own output is the report, or JSON
+    close(nowhere);
+  }
+  execv(arguments.front(), arguments.data());
+}
+
 }  // namespace
 
 NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& architecture,
@@ -71,12 +94,17 @@ CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, co
   return code;
 }
 
-Device::Device(int ordinal) : ordinal_(ordinal) {
+Device::Device(int ordinal, std::vector<std::string> profiler) : ordinal_(ordinal), profiler_(std::move(profiler)) {
   start();
 }
 
 void Device::start() {
-  worker_ = std::make_unique<Worker>([ordinal = ordinal_](Channel& channel) { serve_device(channel, ordinal); });
+  worker_ = std::make_unique<Worker>([this](Channel& channel) {
+    if (profiler_.empty())
+      serve_device(channel, ordinal_);
+    else
+      start_under(profiler_, channel, ordinal_);
+  });
   asked_ = false;
   loaded_.clear();
 }
@@ -185,7 +213,8 @@ ReferenceRun Device::run_reference() {
           sample_mode_from_string(reply.at("sample_mode").get<std::string>()).value_or(SampleMode::back_to_back),
           reply.at("can_flush"),
           reply.at("launch_overhead_ms"),
-          reply.at("timer_resolution_ms")};
+          reply.at("timer_resolution_ms"),
+          reply.at("gpu_ms")};
 }
 
 ReferenceRun Device::set_reference(const Candidate& reference) {
@@ -223,9 +252,30 @@ Shot Device::sample_cold(const Candidate& candidate) {
   return launch("sample_cold", candidate);
 }
 
+Shot Device::launch_once(const Candidate& candidate) {
+  return launch("launch", candidate);
+}
+
+void Device::finish(double limit_ms) {
+  worker_->channel().send({{"do", "end"}});
+  worker_->channel().receive(after_ms(limit_ms));
+}
+
 double Device::copy_bandwidth() {
   const Message reply = ask({{"do", "copy_bandwidth"}}, kStartLimitMs);
   return reply.value("gb_per_s", 0.0);
+}
+
+std::optional<int> serve_profiled(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 3 || arguments[0] != kServeProfiled) return {};
+  const auto number = [](const std::string& text) {
+    int value = -1;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  };
+  Channel channel(number(arguments[1]));
+  serve_device(channel, number(arguments[2]));
+  return 0;
 }
 
 }  // namespace regtune

@@ -24,8 +24,9 @@ CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, co
 
 class Device final : public Bench {
  public:
-  // Starts the child for GPU `ordinal`; the driver comes up there while the caller goes on.
-  explicit Device(int ordinal);
+  // Starts the child for GPU `ordinal`; the driver comes up there while the caller goes on. `profiler`: the words of a
+  // command under which the child is this program started anew (serve_profiled).
+  explicit Device(int ordinal, std::vector<std::string> profiler = {});
 
   // Waits for the driver. Empty when there is no GPU; why_not() then says why. Throws Error(usage) when
   // there are GPUs but not that one.
@@ -42,6 +43,12 @@ class Device final : public Bench {
   Shot sample_cold(const Candidate& candidate) override;
   std::vector<ClockReading> take_clock_readings() override { return std::exchange(clock_readings_, {}); }
 
+  // One launch from the initial data, compared with nothing. Needs no reference.
+  Shot launch_once(const Candidate& candidate);
+
+  // Ends the child, which may first do what is left to do, for `limit_ms` at most; nothing can be asked of it then.
+  void finish(double limit_ms);
+
   // Gigabytes per second that a copy on the device reads and writes; 0 when it cannot be measured. After prepare().
   double copy_bandwidth();
 
@@ -57,6 +64,7 @@ class Device final : public Bench {
   ReferenceRun run_reference();
 
   int ordinal_;
+  std::vector<std::string> profiler_;
   std::unique_ptr<Worker> worker_;
   bool asked_ = false;
   std::optional<GpuState> state_;
@@ -69,5 +77,8 @@ class Device final : public Bench {
   int restarts_ = 0;
   std::vector<ClockReading> clock_readings_;
 };
+
+// The child that a profiler starts: `arguments` of this program, as Device gave them. Empty: they are somebody else's.
+std::optional<int> serve_profiled(const std::vector<std::string>& arguments);
 
 }  // namespace regtune

@@ -75,16 +75,19 @@ Message DeviceSampling::unload(int id) {
 }
 
 void DeviceSampling::read_clocks() {
+  reading_.reset();
   if (clocks_due_ && std::chrono::steady_clock::now() < *clocks_due_) return;
   reading_ = clocks_.read();
   clocks_due_ = after_ms(std::max(kClocksEveryMs, reading_ ? kClocksShare * reading_->cost_us / 1000 : 0));
 }
 
 DeviceSampling::Timed DeviceSampling::stop_and_read(int launches) {
-  require(driver_.stop_timer(), "recording an event");
+  // A launch that faults is told by whichever call comes next.
+  if (const CudaStatus status = driver_.stop_timer(); !status.ok()) return {0, Message{{"faulted", status.text}}};
   read_clocks();
   double ms = 0;
   if (const CudaStatus status = driver_.timed_ms(ms); !status.ok()) return {0, Message{{"faulted", status.text}}};
+  gpu_ms_ += ms;
   return {ms / launches, {}};
 }
 
@@ -214,6 +217,7 @@ void DeviceSampling::measure_timer() {
 
 Message DeviceSampling::reference(const Message& request) {
   Loaded& candidate = candidates_.at(request.at("id").get<int>());
+  const double gpu_ms_before = gpu_ms_;
   if (auto failed = run_first(candidate)) return *failed;
   double ms = 0;
   if (auto failed = warm_up(candidate, ms)) return *failed;
@@ -232,7 +236,8 @@ Message DeviceSampling::reference(const Message& request) {
           {"sample_mode", to_string(mode_)},
           {"can_flush", flushed_ != 0},
           {"launch_overhead_ms", launch_overhead_ms_},
-          {"timer_resolution_ms", timer_resolution_ms_}};
+          {"timer_resolution_ms", timer_resolution_ms_},
+          {"gpu_ms", gpu_ms_ - gpu_ms_before}};
 }
 
 Message DeviceSampling::check(int id) {
@@ -242,6 +247,11 @@ Message DeviceSampling::check(int id) {
   if (const std::string damage = buffers_.damage(); !damage.empty()) return {{"wrong", damage}};
   if (const std::string found = buffers_.differences(false); !found.empty()) return {{"wrong", found}};
   return reply_with_time(timed);
+}
+
+Message DeviceSampling::launch_once(int id) {
+  buffers_.restore();
+  return reply_with_time(time_launches(candidates_.at(id), 1));
 }
 
 Message DeviceSampling::sample(int id) {

@@ -29,6 +29,7 @@ class DeviceSampling {
   // The request holds what an earlier reference run of the same code found, if there was one: samples go on as before.
   Message reference(const Message& request);
   Message check(int id);
+  Message launch_once(int id);
   Message sample(int id);
   Message sample_cold(int id);
   // Bytes read and written per second by the fastest of a few copies on the device.
@@ -68,6 +69,7 @@ class DeviceSampling {
   bool restored_ = false;
   SampleMode mode_ = SampleMode::one_launch;
   int launches_ = 1;
+  double gpu_ms_ = 0;  // of all launches that were timed
   double launch_overhead_ms_ = 0;
   double timer_resolution_ms_ = 0;
   Deadline clocks_due_;

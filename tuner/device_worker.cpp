@@ -21,7 +21,7 @@ class DeviceServer {
   void serve() {
     while (true) {
       const Channel::Received received = channel_.receive();
-      if (received.state != Channel::State::message) return;
+      if (received.state != Channel::State::message || received.message.at("do") == "end") return;
       Message reply;
       try {
         reply = answer(received.message);
@@ -46,6 +46,7 @@ class DeviceServer {
     const int id = request.at("id");
     if (what == "unload") return sampling_.unload(id);
     if (what == "check") return sampling_.check(id);
+    if (what == "launch") return sampling_.launch_once(id);
     return what == "sample_cold" ? sampling_.sample_cold(id) : sampling_.sample(id);
   }
 

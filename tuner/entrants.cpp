@@ -14,14 +14,13 @@
 
 namespace regtune {
 
-CompiledEntrants::CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes,
-                                   const GpuLimits& limits, const PastRuns& past, RunLog& log, std::vector<Build> later)
+CompiledEntrants::CompiledEntrants(Sweep& sweep, TuningRecord& record, const GpuLimits& limits, const PastRuns& past,
+                                   RunLog& log, std::vector<Build> later)
     : sweep_(sweep),
       record_(record),
-      shapes_(shapes),
       log_(log),
       past_(past),
-      collapse_(shapes, limits),
+      collapse_(limits),
       limits_(limits),
       later_(std::move(later)) {}
 
@@ -36,7 +35,7 @@ bool CompiledEntrants::receive(Deadline deadline) {
   for (Trial& trial : record_.trials) {
     const Variant& variant = trial.variant;
     if (variant.policy != received.build.policy || !(variant.choice == received.build.choice)) continue;
-    trial = collapse_.add(trial.variant, received);
+    trial = collapse_.add(trial.variant, trial.shape, received);
     if (std::holds_alternative<NotTimed>(trial.outcome)) waiting_.push_back(trial.variant.id);
   }
   return true;
@@ -48,14 +47,15 @@ void CompiledEntrants::receive_all() {
   }
 }
 
-Entrant CompiledEntrants::entrant(int id) {
-  const Trial& trial = record_.trials.at(static_cast<std::size_t>(id));
+Candidate CompiledEntrants::candidate(int id) const {
   const BuildCode& code = code_of_trial(id);
+  return {id, code.kernel, code.cubin, record_.trials.at(static_cast<std::size_t>(id)).shape};
+}
+
+Entrant CompiledEntrants::entrant(int id) {
   log_.on_entered(id);
-  return {{id, code.kernel, code.cubin, trial.shape},
-          in_source(id),
-          own_name(id),
-          code_identity(*trial.facts, trial.shape)};
+  const Trial& trial = record_.trials.at(static_cast<std::size_t>(id));
+  return {candidate(id), in_source(id), own_name(id), code_identity(*trial.facts, trial.shape)};
 }
 
 bool CompiledEntrants::settled_before(int id) {
@@ -196,9 +196,7 @@ bool CompiledEntrants::is_planned(const Build& build) const {
 }
 
 bool CompiledEntrants::add_max_registers(const std::vector<int>& still_racing) {
-  // Beside __block_size__ nothing but caps is tried.
-  const std::optional<StaticFacts>& author = record_.trials.front().facts;
-  if (author && author->required_threads_per_block > 0) return false;
+  // Beside __block_size__ there are no caps: every __maxnreg__ is in the race already.
   std::vector<Build> builds;
   for (const int id : still_racing)
     for (const Build& least : least_caps(id)) {
@@ -212,15 +210,16 @@ bool CompiledEntrants::add_max_registers(const std::vector<int>& still_racing) {
         }
     }
   max_registers_left_ -= builds.size();
-  // A choice that ties a macro to the block is for that block alone.
-  const auto is_for = [&](const SourceChoice& choice, const Dim3& block) {
-    return std::any_of(record_.trials.begin(), record_.trials.end(), [&](const Trial& trial) {
-      return trial.variant.block == block && trial.variant.choice == choice;
-    });
+  // The launches of a choice: one that ties a macro to the block is for that block alone.
+  const auto shapes_of = [&](const SourceChoice& choice) {
+    std::vector<LaunchShape> shapes;
+    for (const Trial& trial : record_.trials)
+      if (trial.variant.choice == choice && std::find(shapes.begin(), shapes.end(), trial.shape) == shapes.end())
+        shapes.push_back(trial.shape);
+    return shapes;
   };
   for (const Build& build : builds)
-    for (const LaunchShape& shape : shapes_) {
-      if (!is_for(build.choice, shape.block)) continue;
+    for (const LaunchShape& shape : shapes_of(build.choice)) {
       const Variant variant{static_cast<int>(record_.trials.size()), build.policy, shape.block, build.choice};
       record_.trials.push_back({variant, shape, {}, NotTimed{}});
     }
@@ -230,9 +229,7 @@ bool CompiledEntrants::add_max_registers(const std::vector<int>& still_racing) {
 void CompiledEntrants::finish(const std::map<int, Outcome>& outcomes) {
   receive_all();
   // By arrival the first variant of a code was the one to be timed; by id is how it is told.
-  std::vector<Variant> variants;
-  for (const Trial& trial : record_.trials) variants.push_back(trial.variant);
-  record_.trials = collapse(variants, codes_, shapes_, limits_);
+  record_.trials = collapse(record_.trials, codes_, limits_);
   std::map<int, Outcome> all = outcomes;
   all.insert(settled_.begin(), settled_.end());
   for (const auto& [id, outcome] : all) {

@@ -21,8 +21,8 @@ class CompiledEntrants final : public EntrantSource {
  public:
   // The sweep was begun with every build of the record's trials but `later`, which are compiled once the race tells
   // which of the first are fast. All references outlive this.
-  CompiledEntrants(Sweep& sweep, TuningRecord& record, const std::vector<LaunchShape>& shapes, const GpuLimits& limits,
-                   const PastRuns& past, RunLog& log, std::vector<Build> later = {});
+  CompiledEntrants(Sweep& sweep, TuningRecord& record, const GpuLimits& limits, const PastRuns& past, RunLog& log,
+                   std::vector<Build> later = {});
 
   // The code to compare with: the author's own as soon as it is there, if it can be launched; else all codes are
   // waited for, and choose_reference says. Empty when nothing can be launched. Throws Error(gpu_failed) when that code
@@ -37,6 +37,7 @@ class CompiledEntrants final : public EntrantSource {
   // carries what the race found out about it.
   void finish(const std::map<int, Outcome>& outcomes);
   const BuildCode& code_of_trial(int id) const;
+  Candidate candidate(int id) const;
 
  private:
   bool receive(Deadline deadline = {});  // false: none is left, or came in time
@@ -56,7 +57,6 @@ class CompiledEntrants final : public EntrantSource {
 
   Sweep& sweep_;
   TuningRecord& record_;
-  std::vector<LaunchShape> shapes_;
   RunLog& log_;
   const PastRuns& past_;
   std::map<int, Outcome> settled_;  // by earlier runs

@@ -25,6 +25,7 @@ std::string spell_budget(const StaticFacts& facts) {
     case BudgetStatus::clamped:
     case BudgetStatus::inert:
     case BudgetStatus::overridden:
+    case BudgetStatus::inferred:
       break;
   }
   return std::string(to_string(facts.budget.status)) + note;

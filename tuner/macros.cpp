@@ -130,6 +130,11 @@ std::optional<std::string> author_value(const std::string& text, const std::vect
   return value;
 }
 
+bool defines_macro(const std::string& text, const std::vector<std::string>& options, const std::string& macro) {
+  if (missing_macros(text, {{macro, ""}}).empty()) return true;
+  return without_macros(options, {{macro, ""}}).size() != options.size();
+}
+
 std::string plain_value(const std::string& value) {
   std::vector<Token> tokens = tokenize(value);
   std::erase_if(tokens, [](const Token& token) { return token.kind == TokenKind::comment; });

@@ -24,6 +24,9 @@ std::vector<std::string> without_macros(const std::vector<std::string>& options,
 std::optional<std::string> author_value(const std::string& text, const std::vector<std::string>& options,
                                         const std::string& macro);
 
+// Whether the text or the options define a macro of that name, to whatever value. Headers are not read.
+bool defines_macro(const std::string& text, const std::vector<std::string>& options, const std::string& macro);
+
 // A value as author_value would give it.
 std::string plain_value(const std::string& value);
 

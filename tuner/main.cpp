@@ -5,6 +5,7 @@
 
 #include "analysis_report.hpp"
 #include "cli.hpp"
+#include "device.hpp"
 #include "explain.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
@@ -130,6 +131,7 @@ int fail(const Error& failure, bool json) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (const std::optional<int> served = serve_profiled(arguments)) return *served;
   try {
     const Command command = parse_command_line(arguments);
     return std::visit([&](const auto& what) { return run(what, command); }, command.what);

@@ -56,6 +56,38 @@ ClockWatch clocks_from_json(const Json& json) {
   return c;
 }
 
+Json counters_json(const CounterReadings& readings) {
+  if (readings.of_variant.empty()) return {{"unavailable", readings.unavailable}};
+  Json list = Json::array();
+  for (const auto& [id, counters] : readings.of_variant)
+    list.push_back({{"variant", id},
+                    {"local_load_instructions", counters.local_load_instructions},
+                    {"local_store_instructions", counters.local_store_instructions},
+                    {"achieved_occupancy", counters.achieved_occupancy},
+                    {"l1_bytes", counters.l1_bytes},
+                    {"l2_bytes", counters.l2_bytes},
+                    {"dram_bytes", counters.dram_bytes}});
+  return {{"of_variants", std::move(list)}};
+}
+
+CounterReadings counters_from_json(const Json& json) {
+  CounterReadings readings;
+  if (find(json, "unavailable")) {
+    read(json, "unavailable", readings.unavailable);
+    return readings;
+  }
+  for (const Json& entry : at(json, "of_variants")) {
+    Counters& counters = readings.of_variant[read<int>(entry, "variant")];
+    read(entry, "local_load_instructions", counters.local_load_instructions);
+    read(entry, "local_store_instructions", counters.local_store_instructions);
+    read(entry, "achieved_occupancy", counters.achieved_occupancy);
+    read(entry, "l1_bytes", counters.l1_bytes);
+    read(entry, "l2_bytes", counters.l2_bytes);
+    read(entry, "dram_bytes", counters.dram_bytes);
+  }
+  return readings;
+}
+
 Json rates_json(const Work& w, double ms) {
   Json json;
   if (!(ms > 0)) return json;

@@ -13,6 +13,8 @@ nlohmann::json clocks_json(const ClockWatch& clocks);
 ClockWatch clocks_from_json(const nlohmann::json& json);
 // The rates that a time stands for; null where nothing was counted. Not read back: they follow from the rest.
 nlohmann::json rates_json(const Work& work, double ms);
+nlohmann::json counters_json(const CounterReadings& readings);
+CounterReadings counters_from_json(const nlohmann::json& json);
 nlohmann::json work_json(const Work& work);
 Work work_from_json(const nlohmann::json& json);
 

@@ -17,16 +17,16 @@ namespace fs = std::filesystem;
 // Names as `ncu --query-metrics` gives them, from sm_75 on.
 struct Metric {
   const char* name;
-  double LaunchCounters::*field;
+  double Counters::*field;
   double scale;
 };
 constexpr std::array kMetrics{
-    Metric{"smsp__sass_inst_executed_op_local_ld.sum", &LaunchCounters::local_load_instructions, 1},
-    Metric{"smsp__sass_inst_executed_op_local_st.sum", &LaunchCounters::local_store_instructions, 1},
-    Metric{"sm__warps_active.avg.pct_of_peak_sustained_active", &LaunchCounters::achieved_occupancy, 0.01},
-    Metric{"l1tex__t_bytes.sum", &LaunchCounters::l1_bytes, 1},
-    Metric{"lts__t_bytes.sum", &LaunchCounters::l2_bytes, 1},
-    Metric{"dram__bytes.sum", &LaunchCounters::dram_bytes, 1},
+    Metric{"smsp__sass_inst_executed_op_local_ld.sum", &Counters::local_load_instructions, 1},
+    Metric{"smsp__sass_inst_executed_op_local_st.sum", &Counters::local_store_instructions, 1},
+    Metric{"sm__warps_active.avg.pct_of_peak_sustained_active", &Counters::achieved_occupancy, 0.01},
+    Metric{"l1tex__t_bytes.sum", &Counters::l1_bytes, 1},
+    Metric{"lts__t_bytes.sum", &Counters::l2_bytes, 1},
+    Metric{"dram__bytes.sum", &Counters::dram_bytes, 1},
 };
 
 bool is_executable(const fs::path& file) {
@@ -133,7 +133,7 @@ NcuReport read_ncu_report(std::string_view text) {
     }
     // The line under the header holds units and no launch.
     if (cells.size() != header.size() || !number(cells.front())) continue;
-    LaunchCounters counters;
+    Counters counters;
     bool complete = true;
     for (const Metric& metric : kMetrics) {
       const auto column = std::find(header.begin(), header.end(), metric.name);

@@ -8,18 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace regtune {
+#include "record.hpp"
 
-// What one launch executed and moved.
-struct LaunchCounters {
-  double local_load_instructions = 0;   // warp-level LDL
-  double local_store_instructions = 0;  // warp-level STL
-  double achieved_occupancy = 0;        // active warps over the most an SM holds, 0 to 1, while an SM is active
-  double l1_bytes = 0;
-  double l2_bytes = 0;
-  double dram_bytes = 0;
-  friend bool operator==(const LaunchCounters&, const LaunchCounters&) = default;
-};
+namespace regtune {
 
 // REGTUNE_NCU, else ncu of CUDA_HOME, CUDA_PATH, PATH or /usr/local/cuda. Empty when there is none.
 std::optional<std::filesystem::path> find_ncu();
@@ -30,8 +21,8 @@ std::vector<std::string> ncu_command(const std::filesystem::path& ncu, const std
                                      const std::vector<std::string>& mangled_kernels);
 
 struct NcuReport {
-  std::vector<LaunchCounters> launches;  // in their order
-  std::string failure;                   // why there are none: ncu's own words
+  std::vector<Counters> launches;  // in their order
+  std::string failure;             // why there are none: ncu's own words
 };
 
 // Never throws, whatever the text holds.

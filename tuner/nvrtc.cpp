@@ -155,6 +155,10 @@ bool Nvrtc::has_own_cache() const {
   return library_->major > 12 || (library_->major == 12 && library_->minor >= 9);
 }
 
+bool Nvrtc::precompiles_headers() const {
+  return library_->major > 12 || (library_->major == 12 && library_->minor >= 8);
+}
+
 bool Nvrtc::accepts_option(const std::string& option) const {
   nvrtcProgram created = nullptr;
   if (library_->create(&created, "", "empty.cu", 0, nullptr, nullptr) != NVRTC_SUCCESS) return false;

@@ -48,6 +48,8 @@ class Nvrtc {
   // True from 12.9 on: NVRTC then keeps a cache of its own, and a hit leaves the log without ptxas's report.
   // Such a version must be given --no-cache; an older one refuses it as an unknown option.
   bool has_own_cache() const;
+  // --pch, from 12.8 on. Not asked: the answer would leave a file in the current folder.
+  bool precompiles_headers() const;
   // Asks the compiler itself, with an empty program: 12.6, say, refuses --frandom-seed as unknown.
   bool accepts_option(const std::string& option) const;
   std::vector<int> supported_architectures() const;  // {75, 80, ...}

@@ -77,6 +77,7 @@ std::string spell(const std::vector<RegisterPolicy>& policies) {
 
 std::string spell(const SourceChoice& choice) {
   std::vector<std::string> pieces;
+  if (!choice.instance.empty()) pieces.push_back(choice.instance);
   for (const auto& [name, value] : choice.macros) pieces.push_back(fmt::format("{}={}", name, value));
   if (choice.renamed) pieces.emplace_back("named cutlass_<kernel>");
   if (choice.register_usage_level >= 0)

@@ -15,7 +15,7 @@ std::string spell(const RegisterPolicy& policy);
 // __launch_bounds__(256, 1..4)"), and more than eight ranges their number ("--maxrregcount=41..253 (69 of them)").
 std::string spell(const std::vector<RegisterPolicy>& policies);
 
-// "UNROLL=4, named cutlass_<kernel>, --register-usage-level=10"; empty for the author's choice.
+// "scale<4, float>, UNROLL=4, named cutlass_<kernel>, --register-usage-level=10"; empty for the author's choice.
 std::string spell(const SourceChoice& choice);
 
 // True for a budget that can be written into the kernel's source and then holds wherever it is compiled.

@@ -21,6 +21,7 @@ RaceField::RaceField(Bench& bench, const Entrant& reference_entrant, MeasureSett
   launches_per_warm_sample_ = run.launches_per_sample;
   can_flush_ = run.can_flush;
   settings_.restored = run.restored;
+  reference_ms_ = run.gpu_ms;
   settings_.launches_per_sample = settings_.cold ? 1 : run.launches_per_sample;
   settings_.sample_mode = settings_.cold ? SampleMode::one_launch : run.sample_mode;
   settings_.launch_overhead_ms = run.launch_overhead_ms;
@@ -99,9 +100,12 @@ std::optional<double> RaceField::sample(Runner& runner, bool cold) {
 }
 
 bool RaceField::take_round(RacePhase phase, std::vector<Runner*> taking_part) {
-  const int round = ++rounds_[phase];
+  const int round = rounds_[phase] + 1;
   tell_progress(phase, round);
-  if (phase == RacePhase::race && take_up_round(round, taking_part)) return true;
+  if (phase == RacePhase::race && take_up_round(round, taking_part)) {
+    rounds_[phase] = round;
+    return true;
+  }
   std::shuffle(taking_part.begin(), taking_part.end(), random_);
   const bool cold = settings_.cold != (phase == RacePhase::other_way);
   bench_.take_clock_readings();  // those of what went before
@@ -109,6 +113,7 @@ bool RaceField::take_round(RacePhase phase, std::vector<Runner*> taking_part) {
   for (Runner* runner : taking_part)
     if (const std::optional<double> ms = sample(*runner, cold)) taken.emplace_back(runner, *ms);
   if (!watch_.keeps_round(bench_.take_clock_readings())) return false;
+  rounds_[phase] = round;
   std::vector<std::pair<int, double>> times;
   for (const auto& [runner, ms] : taken) {
     std::vector<Sample>& samples = phase == RacePhase::race           ? runner->race
@@ -189,7 +194,7 @@ RaceResult RaceField::result() {
       observer_.on_outcome(runner.entrant.candidate.id, outcome);
       outcomes_.insert_or_assign(runner.entrant.candidate.id, std::move(outcome));
     }
-  return {std::move(outcomes_), settings_, watch_.summary()};
+  return {std::move(outcomes_), settings_, watch_.summary(), (reference_ms_ + spent_ms_) / 1000};
 }
 
 }  // namespace regtune

@@ -44,6 +44,7 @@ struct RaceResult {
   std::map<int, Outcome> outcomes;  // one for each entrant
   MeasureSettings settings;         // with what the reference run found out
   std::optional<ClockWatch> clocks;
+  double gpu_seconds = 0;  // that launches took, those of the reference run included
 };
 
 // Time over the reference's of a code that has no round yet: it is beaten by nothing, and beats nothing.
@@ -139,9 +140,10 @@ class RaceField {
   std::mt19937_64 random_;
   std::deque<Runner> runners_;  // which keeps its places while it grows
   std::map<int, Outcome> outcomes_;
-  double spent_ms_ = 0;
+  double spent_ms_ = 0;      // of the budget
+  double reference_ms_ = 0;  // the reference run, which no budget limits
   bool leader_failed_ = false;
-  std::map<RacePhase, int> rounds_;  // taken so far
+  std::map<RacePhase, int> rounds_;  // that count, so far; they are numbered without a gap
 };
 
 }  // namespace regtune

@@ -300,13 +300,16 @@ RegisterPolicy policy_from_json(const Json& json) {
 }
 
 Json choice_json(const SourceChoice& choice) {
-  return {
+  Json json{
       {"renamed", choice.renamed}, {"register_usage_level", choice.register_usage_level}, {"macros", choice.macros}};
+  if (!choice.instance.empty()) json["instance"] = choice.instance;
+  return json;
 }
 
 SourceChoice choice_from_json(const Json& json) {
   SourceChoice choice{read<bool>(json, "renamed"), read<int>(json, "register_usage_level"),
                       read<std::map<std::string, std::string>>(json, "macros")};
+  if (find(json, "instance")) choice.instance = read<std::string>(json, "instance");
   if (choice.register_usage_level < -1 || choice.register_usage_level > 10)
     refuse("register_usage_level", choice.register_usage_level, "0 to 10, or -1 where it was not given");
   return choice;
@@ -341,6 +344,8 @@ Json record_json(const TuningRecord& r) {
   if (!r.route.empty()) json["route"] = r.route;
   if (r.clocks) json["clocks"] = clocks_json(*r.clocks);
   if (r.work != Work{}) json["work"] = work_json(r.work);
+  if (r.counters) json["counters"] = counters_json(*r.counters);
+  if (r.gpu_seconds > 0) json["gpu_seconds"] = r.gpu_seconds;
   if (r.verdict) json["verdict"] = verdict_json(*r.verdict);
   return json;
 }
@@ -368,6 +373,8 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     r.settings = settings_from_json(at(json, "settings"));
     if (const Json* clocks = find(json, "clocks")) r.clocks = clocks_from_json(*clocks);
     if (const Json* work = find(json, "work")) r.work = work_from_json(*work);
+    if (const Json* counters = find(json, "counters")) r.counters = counters_from_json(*counters);
+    if (find(json, "gpu_seconds")) read(json, "gpu_seconds", r.gpu_seconds);
     r.trials = trials_from(at(json, "trials"));
     if (const Json& v = at(json, "verdict"); !v.is_null()) r.verdict = verdict_from(v, r.trials.size());
     return r;

@@ -122,10 +122,11 @@ void append_row(std::string& text, const TuningRecord& record, const Row& row) {
                  facts.stack_frame_bytes, occupancy, limiter);
   if (record.gpu) {
     const Measurement* measured = measurement_of(*row.timed);
-    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}   ",
+    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}{}   ",
                    measured ? spell_time(measured->time_ms) : spell_outcome(*row.timed),
                    measured && measured->speedup.median > 0 ? spell_speedup(measured->speedup.median) : "",
-                   rate_cells(record.work, measured ? measured->time_ms.median : 0));
+                   rate_cells(record.work, measured ? measured->time_ms.median : 0),
+                   counter_cells(record, row.timed->variant.id));
   }
   text += " " + budget_cell(record, row) + "\n";
 }
@@ -134,9 +135,9 @@ void append_table(std::string& text, const TuningRecord& record, const ReportSty
   fmt::format_to(std::back_inserter(text), "\n{:>10} {:>12} {:>6} {:>10}  {:<13}", "registers", "spill st/ld", "stack",
                  "occupancy", "limited by");
   if (record.gpu)
-    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}   ", "time (ms)",
+    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}{}   ", "time (ms)",
                    record.verdict && record.verdict->reference_id == 0 ? "vs author's" : "vs reference",
-                   rate_heads(record.work));
+                   rate_heads(record.work), counter_heads(record));
   text += " budget\n";
   const std::vector<Row> rows = rows_of(record);
   std::size_t hidden = 0;
@@ -305,6 +306,11 @@ std::string spell_choice(const TuningRecord& record, int variant_id) {
   std::string text = spell(variant.policy);
   if (!variant.choice.is_authors()) text = fmt::format("{}, {}", spell(variant.choice), text);
   if (several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
+  const Dim3& grid = record.trials[static_cast<std::size_t>(variant_id)].shape.grid;
+  const bool grid_is_its_own = std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& trial) {
+    return trial.variant.block == variant.block && trial.shape.grid != grid;
+  });
+  if (grid_is_its_own) text += fmt::format(" on a grid of {}", spell_block(grid));
   return text;
 }
 
@@ -321,13 +327,21 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}   grid {}\n", spell_block(shape.block), spell_block(shape.grid));
   std::size_t failed = 0;
-  for (const Trial& trial : record.trials) failed += trial.facts ? 0 : 1;
+  std::size_t inferred = 0;
+  for (const Trial& trial : record.trials) {
+    failed += trial.facts ? 0 : 1;
+    inferred += trial.facts && trial.facts->budget.status == BudgetStatus::inferred ? 1 : 0;
+  }
   text +=
-      fmt::format("compiled {} variants -> {} distinct codes\n", record.trials.size() - failed, rows_of(record).size());
+      fmt::format("compiled {} variants{} -> {} distinct codes\n", record.trials.size() - failed - inferred,
+                  inferred == 0 ? "" : fmt::format(", {} caps taken to give the code of those around them", inferred),
+                  rows_of(record).size());
   append_table(text, record, style);
   text += "\n";
   append_failures(text, record);
   append_diagnosis(text, record);
+  if (record.counters && !record.counters->unavailable.empty())
+    text += fmt::format("the GPU's counters are unavailable: {}\n", record.counters->unavailable);
   if (record.verdict)
     text += timing_text(record) + verdict_text(record) + renamed_text(record) + other_way_text(record);
   if (!record.gpu)

@@ -20,17 +20,18 @@ SourceChoice joined(SourceChoice own, const SourceChoice& further) {
   own.renamed = own.renamed || further.renamed;
   if (further.register_usage_level >= 0) own.register_usage_level = further.register_usage_level;
   for (const auto& [name, value] : further.macros) own.macros[name] = value;
+  if (!further.instance.empty()) own.instance = further.instance;
   return own;
 }
 
 class Space {
  public:
-  explicit Space(const GpuLimits& limits) : limits_(limits) {}
+  Space(const GpuLimits& limits, bool block_is_fixed) : limits_(limits), block_is_fixed_(block_is_fixed) {}
 
-  void add_whole(const std::vector<Place>& places, bool with_bounds) {
+  void add_whole(const std::vector<Place>& places) {
     for (const Place& place : places) add(AuthorsOwn{}, place);
     add_caps(places);
-    if (!with_bounds) return;
+    if (block_is_fixed_) return;
     for (const Place& place : places) {
       const int threads = static_cast<int>(place.block.volume());
       add(LaunchBounds{threads, 0}, place);
@@ -46,7 +47,8 @@ class Space {
   void add_caps(const std::vector<Place>& places) {
     for (const Place& place : places) add(CompilerDefault{}, place);
     for (int cap = compiler_minimum_registers; cap <= limits_.max_registers_per_thread; ++cap)
-      for (const Place& place : places) add(RegisterCap{cap}, place);
+      for (const Place& place : places)
+        add(block_is_fixed_ ? RegisterPolicy(MaxRegisters{cap}) : RegisterPolicy(RegisterCap{cap}), place);
   }
 
   std::vector<Variant> variants() && { return std::move(variants_); }
@@ -57,6 +59,7 @@ class Space {
   }
 
   GpuLimits limits_;
+  bool block_is_fixed_;
   std::vector<Variant> variants_;
 };
 
@@ -69,14 +72,13 @@ std::vector<Variant> search_space(const SearchSpaceRequest& request) {
       places.push_back({block.block, joined(block.choices.front(), further)});
     return places;
   };
-  Space space(request.limits);
+  Space space(request.limits, request.block_is_fixed);
   for (std::size_t i = 0; i < request.blocks.front().choices.size(); ++i) {
     std::vector<Place> places;
     for (const BlockChoices& block : request.blocks) places.push_back({block.block, block.choices.at(i)});
-    space.add_whole(places, request.with_bounds);
+    space.add_whole(places);
   }
-  for (const SourceChoice& further : request.further_choices)
-    space.add_whole(own_joined_with(further), request.with_bounds);
+  for (const SourceChoice& further : request.further_choices) space.add_whole(own_joined_with(further));
   if (request.with_levers)
     for (const int level : kRegisterUsageLevels) space.add_caps(own_joined_with({false, level, {}}));
   return std::move(space).variants();

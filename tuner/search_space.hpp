@@ -1,7 +1,8 @@
 #pragma once
 // Which variants are considered: every register cap, every launch bound of every block size, and the
 // author's own code; the same again for each other choice of the source's knobs. Caps and bounds are
-// alternatives, never a product: a bound makes a cap inert.
+// alternatives, never a product: a bound makes a cap inert. Where the kernel fixes its block size neither binds, and
+// every __maxnreg__ takes their place.
 #include <vector>
 
 #include "record.hpp"
@@ -18,7 +19,8 @@ struct BlockChoices {
 struct SearchSpaceRequest {
   GpuLimits limits;
   std::vector<BlockChoices> blocks;  // the author's first; each with as many choices as the first
-  bool with_bounds = true;           // false: the kernel declares __block_size__, beside which no bound compiles
+  // The kernel declares __block_size__: ptxas then ignores every cap and refuses every bound, and obeys __maxnreg__.
+  bool block_is_fixed = false;
   // ptxas's --register-usage-level at both ends, for the block's own choice under every cap.
   bool with_levers = false;
   // Each is joined with the block's own choice, and gets the whole register space too.

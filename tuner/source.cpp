@@ -13,6 +13,7 @@
 #include "macros.hpp"
 #include "regtune/error.hpp"
 #include "source_scan.hpp"
+#include "template_arguments.hpp"
 
 namespace regtune {
 namespace {
@@ -137,10 +138,17 @@ bool holds_kernel(std::string_view text, const std::optional<std::string>& wante
   });
 }
 
+// Where the name without its namespaces begins in "ns::sgemm<128, float>".
+std::size_t begin_of_last_name(const std::string& name) {
+  const auto colons = name.substr(0, name.find_first_of("<(")).rfind("::");
+  const auto begin = name.find_first_not_of(" \t", colons == std::string::npos ? 0 : colons + 2);
+  return begin == std::string::npos ? 0 : begin;
+}
+
 // What the wanted kernel's name is compared with: "ns::sgemm<128, float>" -> "sgemm".
 std::string last_name(const std::string& wanted) {
   std::string name = wanted.substr(0, wanted.find_first_of("<("));
-  if (const auto colons = name.rfind("::"); colons != std::string::npos) name.erase(0, colons + 2);
+  name.erase(0, begin_of_last_name(name));
   std::erase(name, ' ');
   return name;
 }
@@ -220,6 +228,10 @@ Source read_source(const fs::path& path) {
   return {path, std::move(*text)};
 }
 
+LaunchDescription launch_description(const Source& source, const DescriptionFlags& flags) {
+  return with_authors_instance(with_flags(read_description(source.path, source.text), flags), source.text);
+}
+
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
                          const CompilerIdentity& compiler) {
   CompileUnit unit;
@@ -278,9 +290,10 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
   if (build.choice.renamed) request.source += fmt::format("#define {0} cutlass_{0}\n", unit.kernel_name);
   request.source += fmt::format("#line {} {}\n{}", header_lines + 1, file, text.substr(header_end));
   request.name_expressions = unit.name_expressions;
+  if (!build.choice.instance.empty()) request.name_expressions = {build.choice.instance};
   if (build.choice.renamed)
     for (std::string& expression : request.name_expressions)
-      expression.insert(expression.find(unit.kernel_name), "cutlass_");
+      expression.insert(begin_of_last_name(expression), "cutlass_");
   request.options = {"--gpu-architecture=" + unit.architecture};
   if (output == NvrtcOutput::cubin) request.options.emplace_back("--ptxas-options=-v");
   request.options.insert(request.options.end(), unit.fixed_options.begin(), unit.fixed_options.end());

@@ -36,6 +36,10 @@ struct Source {
 // Throws Error(file_not_found).
 Source read_source(const std::filesystem::path& path);
 
+// The launch description of a source: what its comment or its side file says, with the flags over it, checked, and the
+// kernel named by the author's own template arguments. Throws Error(bad_description or bad_launch).
+LaunchDescription launch_description(const Source& source, const DescriptionFlags& flags);
+
 // One way to compile the kernel: what varies over a sweep.
 struct Build {
   RegisterPolicy policy;
@@ -46,13 +50,13 @@ struct Build {
 // Everything a compilation needs but the build.
 struct CompileUnit {
   Source source;
-  std::vector<std::string> options;          // the author's, without a register cap
-  std::vector<std::string> fixed_options;    // the compiler's, see CompilerIdentity
-  int author_cap = 0;                        // the author's own -maxrregcount; 0: none
-  std::vector<std::string> include_folders;  // the author's, the source's own folder first
-  std::vector<std::string> toolkit_folders;  // the toolkit's, searched after them
-  std::string architecture;                  // "sm_90"
-  std::vector<std::string> name_expressions;
+  std::vector<std::string> options;           // the author's, without a register cap
+  std::vector<std::string> fixed_options;     // the compiler's, see CompilerIdentity
+  int author_cap = 0;                         // the author's own -maxrregcount; 0: none
+  std::vector<std::string> include_folders;   // the author's, the source's own folder first
+  std::vector<std::string> toolkit_folders;   // the toolkit's, searched after them
+  std::string architecture;                   // "sm_90"
+  std::vector<std::string> name_expressions;  // of a kernel template: the author's instance
   // Where the part of the text ends that only includes headers; the prelude stands behind it, so that the
   // precompiled headers serve every budget. 0: there is no such part, or the kernel may be in a header.
   std::size_t header_end = 0;

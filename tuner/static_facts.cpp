@@ -27,20 +27,27 @@ std::string holder_of_ceiling(const CubinKernel& kernel) {
   return "something else in the source or the options (__maxnreg__, -maxrregcount)";
 }
 
-// `form` is how the cap was asked for: "--maxrregcount=64".
-Budget budget_of_cap(const CubinKernel& kernel, const GpuLimits& limits, int cap, const std::string& form) {
+// Beside a declared block size __maxnreg__ sets the ceiling, even above the block's own (measured: 100 registers for
+// 1,024 threads, which cannot be launched when they are used); a ceiling that is the block's own needs no budget.
+bool maxnreg_binds(const CubinKernel& kernel, const GpuLimits& limits) {
+  return kernel.max_threads_per_block == 0 &&
+         kernel.register_ceiling != register_ceiling(limits, {kernel.required_threads_per_block, 0});
+}
+
+// `form` is how the cap was asked for: "--maxrregcount=64". `binds`: nothing else in the code sets the ceiling.
+Budget budget_of_cap(const CubinKernel& kernel, const GpuLimits& limits, int cap, const std::string& form, bool binds) {
   Budget budget;
   budget.asked = cap;
   const int expected = ceiling_of_cap(limits, cap);
   const int ceiling = kernel.register_ceiling;
-  if (ceiling == expected && !has_bound(kernel)) {
+  if (ceiling == expected && binds) {
     if (cap < expected) {
       budget.status = BudgetStatus::clamped;
       budget.note = fmt::format("{} was raised to {}, the compiler's minimum", form, expected);
     } else if (cap > expected) {
       budget.status = BudgetStatus::clamped;
       budget.note = fmt::format("{} was lowered to {}, the most a thread can have", form, expected);
-    } else if (cap == limits.max_registers_per_thread) {
+    } else if (cap == limits.max_registers_per_thread && !has_bound(kernel)) {
       budget.status = BudgetStatus::inert;
       budget.note = fmt::format("{} is the ceiling without a budget too", cap);
     } else {
@@ -88,7 +95,9 @@ Budget budget_of_bounds(const CubinKernel& kernel, const GpuLimits& limits, cons
 }
 
 Budget budget_of_author(const CubinKernel& kernel, const GpuLimits& limits, std::optional<int> option_cap) {
-  if (option_cap) return budget_of_cap(kernel, limits, *option_cap, fmt::format("--maxrregcount={}", *option_cap));
+  if (option_cap)
+    return budget_of_cap(kernel, limits, *option_cap, fmt::format("--maxrregcount={}", *option_cap),
+                         !has_bound(kernel));
   Budget budget;
   if (!has_bound(kernel) && kernel.register_ceiling >= limits.max_registers_per_thread) return budget;
   budget.status = BudgetStatus::in_force;
@@ -98,7 +107,8 @@ Budget budget_of_author(const CubinKernel& kernel, const GpuLimits& limits, std:
 
 Budget budget_of_default(const CubinKernel& kernel, const GpuLimits& limits) {
   Budget budget;
-  if (!has_bound(kernel) && kernel.register_ceiling >= limits.max_registers_per_thread) return budget;
+  // A block size that holds no ceiling is no budget.
+  if (kernel.max_threads_per_block == 0 && kernel.register_ceiling >= limits.max_registers_per_thread) return budget;
   budget.status = BudgetStatus::overridden;
   budget.note = fmt::format("the code still has a budget: the ceiling of {} is set by {}", kernel.register_ceiling,
                             holder_of_ceiling(kernel));
@@ -139,12 +149,14 @@ StaticFacts static_facts(const CubinKernel& kernel, const PtxasEntry* report, co
                                 [&](const CompilerDefault&) { return budget_of_default(kernel, limits); },
                                 [&](const RegisterCap& cap) {
                                   return budget_of_cap(kernel, limits, cap.registers_per_thread,
-                                                       fmt::format("--maxrregcount={}", cap.registers_per_thread));
+                                                       fmt::format("--maxrregcount={}", cap.registers_per_thread),
+                                                       !has_bound(kernel));
                                 },
                                 [&](const LaunchBounds& bounds) { return budget_of_bounds(kernel, limits, bounds); },
                                 [&](const MaxRegisters& maximum) {
                                   return budget_of_cap(kernel, limits, maximum.registers_per_thread,
-                                                       fmt::format("__maxnreg__({})", maximum.registers_per_thread));
+                                                       fmt::format("__maxnreg__({})", maximum.registers_per_thread),
+                                                       !has_bound(kernel) || maxnreg_binds(kernel, limits));
                                 },
                             },
                             policy);

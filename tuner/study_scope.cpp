@@ -33,14 +33,11 @@ bool matches(const std::string& pattern, const KernelSignature& signature) {
   return fits(signature.name) || fits(unqualified_name(signature));
 }
 
-std::int64_t dynamic_shared_bytes(const LaunchDescription& description, Dim3 block) {
+std::int64_t dynamic_shared_bytes(const LaunchDescription& description, const LaunchCase& launch) {
   if (!description.dynamic_shared_bytes) return 0;
-  Sizes names;
-  for (const SizeDescription& size : description.sizes) names[size.name] = evaluate_size(size.value, names);
-  names["block"] = static_cast<std::int64_t>(block.volume());
-  names["block_x"] = block.x;
-  names["block_y"] = block.y;
-  names["block_z"] = block.z;
+  Sizes sizes;
+  for (const SizeDescription& size : description.sizes) sizes[size.name] = evaluate_size(size.value, sizes);
+  const Sizes names = expression_names(sizes, launch);
   const Expression& expression = *description.dynamic_shared_bytes;
   const std::int64_t bytes = evaluate_size(expression, names);
   if (bytes < 0 || bytes > kMaxSharedBytes)
@@ -117,7 +114,7 @@ LaunchDescription description_for(const LaunchDescription& description, const De
   return with_flags(std::move(silent), of_launch);
 }
 
-std::vector<LaunchShape> study_shapes(const LaunchDescription& description, const StaticFacts& author) {
+std::vector<Dim3> study_blocks(const LaunchDescription& description, const StaticFacts& author) {
   std::vector<Dim3> blocks = description.blocks;
   if (blocks.empty()) {
     const int bound =
@@ -125,9 +122,11 @@ std::vector<LaunchShape> study_shapes(const LaunchDescription& description, cons
     // A bound above what a block can have is legal in the source, and no block.
     blocks.push_back({bound > 0 && bound <= 1024 ? static_cast<unsigned>(bound) : kDefaultBlock, 1, 1});
   }
-  std::vector<LaunchShape> shapes;
-  for (const Dim3& block : blocks) shapes.push_back({{1, 1, 1}, block, dynamic_shared_bytes(description, block)});
-  return shapes;
+  return blocks;
+}
+
+LaunchShape study_shape(const LaunchDescription& description, const LaunchCase& launch) {
+  return {{1, 1, 1}, launch.block, dynamic_shared_bytes(description, launch)};
 }
 
 }  // namespace regtune

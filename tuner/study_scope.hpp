@@ -12,6 +12,7 @@
 #include "gpu_limits.hpp"
 #include "record.hpp"
 #include "signature.hpp"
+#include "workload.hpp"
 
 namespace regtune {
 
@@ -39,8 +40,10 @@ std::vector<KernelSignature> kernels_matching(const Cubin& cubin, const Source& 
 LaunchDescription description_for(const LaunchDescription& description, const DescriptionFlags& flags,
                                   const KernelSignature& signature);
 
-// One shape for each block of the description, else for the bound compiled into the author's code, else for 256
-// threads. The grid stays 1: no occupancy depends on it. Throws Error for dynamic shared memory that has no value.
-std::vector<LaunchShape> study_shapes(const LaunchDescription& description, const StaticFacts& author);
+// The blocks of the description, else the bound compiled into the author's code, else 256 threads.
+std::vector<Dim3> study_blocks(const LaunchDescription& description, const StaticFacts& author);
+
+// The grid stays 1: no occupancy depends on it. Throws Error for dynamic shared memory that has no value.
+LaunchShape study_shape(const LaunchDescription& description, const LaunchCase& launch);
 
 }  // namespace regtune

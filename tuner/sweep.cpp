@@ -27,6 +27,15 @@ std::string why_not_linked(const CompilerIdentity& compiler, const CompileUnit& 
   return why;
 }
 
+// The name under a choice of macros and template arguments, whatever it is joined with.
+const std::string* find_instance(const std::vector<std::pair<SourceChoice, std::string>>& instances,
+                                 const SourceChoice& choice) {
+  const auto found = std::find_if(instances.begin(), instances.end(), [&](const auto& instance) {
+    return instance.first.macros == choice.macros && instance.first.instance == choice.instance;
+  });
+  return found == instances.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 Sweep::Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper, CompileBudget budget)
@@ -43,8 +52,10 @@ std::string Sweep::header_folder(NvrtcOutput output) const {
   return pool_.scratch_folder() + (output == NvrtcOutput::lto_ir ? "/lto" : "/plain");
 }
 
-bool Sweep::shares_text(const Build& build) {
-  return build.choice.macros.empty() && !build.choice.renamed && is_cap(build);
+bool Sweep::shares_text(const Build& build) const {
+  const SourceChoice& choice = build.choice;
+  const bool is_authors = choice.macros.empty() && choice.instance.empty();
+  return !choice.renamed && (is_authors || find_instance(instances_, choice) != nullptr) && is_cap(build);
 }
 
 bool Sweep::is_cap(const Build& build) {
@@ -67,7 +78,9 @@ CompileJob Sweep::linked_job(int id, const Build& build, bool only_this_kernel) 
 }
 
 std::string Sweep::kernel_of(const Build& build) const {
-  return build.choice.renamed ? renamed_kernel(kernel_, unit_.kernel_name) : kernel_;
+  const std::string* instance = find_instance(instances_, build.choice);
+  const std::string& own = instance ? *instance : kernel_;
+  return build.choice.renamed ? renamed_kernel(own, unit_.kernel_name) : own;
 }
 
 Error Sweep::not_compiled(const std::string& why) const {
@@ -78,7 +91,7 @@ Error Sweep::not_compiled(const std::string& why) const {
 
 const CompiledCode& Sweep::first() {
   if (std::optional<CompiledCode> kept = keeper_.first(way())) {
-    first_is_kept_ = true;
+    first_is_kept_ = first_is_stored_ = true;
     return first_ = std::move(*kept);
   }
   budget_.run();
@@ -101,26 +114,104 @@ void Sweep::begin(const std::string& kernel, const std::string& name, const GpuL
   unit_.kernel_name = name;
   limits_ = limits;
   several_kernels_ = read_cubin(first_.cubin).kernels.size() > 1;
-  // Not before a kernel of it is wanted: of a run that ends with an error nothing is kept.
-  if (!first_is_kept_) keeper_.keep_first(way(), first_);
   add(builds);
 }
 
+BuildCode Sweep::name_instance(const SourceChoice& choice) {
+  const Build build{CompilerDefault{}, choice};
+  if (std::optional<BuildCode> kept = keeper_.find(way(), kernel_, build)) {
+    if (kept->facts) instances_.emplace_back(choice, kept->kernel);
+    return std::move(*kept);
+  }
+  // Named before it is compiled: the text of every cap is asked for in the same words.
+  instances_.emplace_back(choice, kernel_);
+  const CompiledCode compiled = pool_.prepare(linked() ? linked_job(0, build, false) : plain_job(0, build, true));
+  if (compiled.compiled && !compiled.lowered_names.empty())
+    instances_.back().second = compiled.lowered_names.front();
+  else
+    instances_.pop_back();
+  return read_back(build, compiled);
+}
+
 std::size_t Sweep::add(const std::vector<Build>& builds) {
+  // Not before a build of it is wanted: of a run that ends with an error nothing is kept.
+  if (!first_is_stored_ && !builds.empty()) keeper_.keep_first(way(), first_);
+  first_is_stored_ = first_is_stored_ || !builds.empty();
   const std::size_t skipped_before = skipped_;
-  for (const Build& build : builds) {
-    const auto index = static_cast<int>(builds_.size());
-    builds_.push_back(build);
-    ++undelivered_;
-    if (std::optional<BuildCode> kept = keeper_.find(way_of(build), kernel_, build)) {
+  const std::size_t first_new = builds_.size();
+  builds_.insert(builds_.end(), builds.begin(), builds.end());
+  undelivered_ += builds.size();
+  if (infers_) form_groups(first_new);
+  for (std::size_t i = first_new; i < builds_.size(); ++i) {
+    const auto index = static_cast<int>(i);
+    if (std::optional<BuildCode> kept = keeper_.find(way_of(builds_[i]), kernel_, builds_[i])) {
+      waiting_for_steps_.erase(index);
       ready_[index] = std::move(*kept);
-    } else {
+      know(index);
+    } else if (!waiting_for_steps_.contains(index)) {
       queue_.push_back(index);
     }
   }
   feed();
   pool_.feed();
   return builds.size() - (skipped_ - skipped_before);
+}
+
+// Of the builds from `first_new` on: the caps of each source choice that come with all steps between them.
+void Sweep::form_groups(std::size_t first_new) {
+  std::vector<std::pair<SourceChoice, std::map<int, int>>> index_of_cap_by_choice;
+  for (std::size_t i = first_new; i < builds_.size(); ++i) {
+    const auto* cap = std::get_if<RegisterCap>(&builds_[i].policy);
+    if (!cap) continue;
+    auto found = std::find_if(index_of_cap_by_choice.begin(), index_of_cap_by_choice.end(),
+                              [&](const auto& entry) { return entry.first == builds_[i].choice; });
+    if (found == index_of_cap_by_choice.end()) found = index_of_cap_by_choice.insert(found, {builds_[i].choice, {}});
+    found->second.emplace(cap->registers_per_thread, static_cast<int>(i));
+  }
+  for (auto& [choice, index_of_cap] : index_of_cap_by_choice) {
+    std::vector<int> caps;
+    for (const auto& [cap, index] : index_of_cap) caps.push_back(cap);
+    if (!CapPlateaus::has_all_steps(caps)) continue;
+    CapPlateaus plateaus(caps);
+    for (const auto& [cap, index] : index_of_cap)
+      if (!plateaus.is_step(cap)) waiting_for_steps_.insert(index);
+    groups_.push_back({choice, std::move(plateaus), std::move(index_of_cap), {}});
+  }
+}
+
+// What a step came to may say of other caps that they are to be compiled, or that they need not be.
+void Sweep::know(int index) {
+  const BuildCode& code = ready_.at(index);
+  const auto* cap = std::get_if<RegisterCap>(&code.build.policy);
+  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const CapGroup& g) {
+    const auto found = cap ? g.index_of_cap.find(cap->registers_per_thread) : g.index_of_cap.end();
+    return found != g.index_of_cap.end() && found->second == index;
+  });
+  if (group == groups_.end() || !group->plateaus.is_step(cap->registers_per_thread)) return;
+  group->code_of_step[cap->registers_per_thread] = code;
+  group->plateaus.add(cap->registers_per_thread, code.facts ? code.facts->code_hash : "");
+  for (const int other : group->plateaus.take_to_compile()) {
+    const int its_index = group->index_of_cap.at(other);
+    if (waiting_for_steps_.erase(its_index) > 0) queue_.push_back(its_index);
+  }
+  for (const auto& [other, step] : group->plateaus.take_settled()) {
+    const int its_index = group->index_of_cap.at(other);
+    if (waiting_for_steps_.erase(its_index) > 0) ready_[its_index] = inferred(other, group->code_of_step.at(step));
+  }
+}
+
+BuildCode Sweep::inferred(int cap, const BuildCode& step) {
+  BuildCode code = step;
+  code.build.policy = RegisterCap{cap};
+  code.log.clear();
+  code.kept = false;
+  code.inferred = true;
+  const int below = std::get<RegisterCap>(step.build.policy).registers_per_thread;
+  code.facts->register_ceiling = 0;
+  code.facts->budget = {
+      BudgetStatus::inferred, cap,
+      fmt::format("not compiled: --maxrregcount={} and the steps of 8 around it give one code", below)};
+  return code;
 }
 
 std::optional<CompileCost> Sweep::cost_of(const std::vector<Build>& builds) const {
@@ -145,6 +236,7 @@ void Sweep::feed() {
     if (!authors && spent) {
       ++skipped_;
       ready_[index] = {build, kernel_of(build), "", "", {}, budget_.reason(), false, true};
+      know(index);
     } else if ((!authors && full) || waits_for_headers(build)) {
       ++next;
       continue;
@@ -202,7 +294,7 @@ std::optional<BuildCode> Sweep::next(Deadline deadline) {
       BuildCode code = std::move(ready_.begin()->second);
       ready_.erase(ready_.begin());
       --undelivered_;
-      if (!code.kept && !code.skipped) keeper_.keep(way_of(code.build), kernel_, code);
+      if (!code.kept && !code.skipped && !code.inferred) keeper_.keep(way_of(code.build), kernel_, code);
       return code;
     }
     const std::optional<CompiledCode> compiled = pool_.next(deadline);
@@ -223,6 +315,7 @@ void Sweep::receive(const CompiledCode& compiled) {
     const Build& build = builds_.at(static_cast<std::size_t>(index));
     if (build == Build{AuthorsOwn{}} && !compiled.compiled) throw not_compiled(compiled.failure);
     ready_[index] = read_back(build, compiled);
+    know(index);
     if (index == witness_build_ && linked()) linked_witness_ = compiled;
     if (index == primer_) headers_are_precompiled_ = true;
   }
@@ -236,7 +329,9 @@ void Sweep::receive(const CompiledCode& compiled) {
 void Sweep::begin_comparison() {
   const Cubin cubin = read_cubin(first_.cubin);
   const CubinKernel* compiled = find_kernel(cubin, kernel_);
-  witness_cap_ = std::clamp(compiled ? compiled->registers_per_thread * 3 / 4 : 64, compiler_minimum_registers, 255);
+  // A step: those are compiled first.
+  witness_cap_ = std::max(CapPlateaus::step_at_or_below(compiled ? compiled->registers_per_thread * 3 / 4 : 64),
+                          compiler_minimum_registers);
   trusted_ = false;
   const Build witness{RegisterCap{witness_cap_}};
   const auto found = std::find_if(queue_.begin(), queue_.end(),
@@ -280,6 +375,8 @@ void Sweep::use_plain(const std::string& why) {
   ++generation_;
   ready_.clear();
   queue_.clear();
+  groups_.clear();
+  waiting_for_steps_.clear();
   in_workers_.clear();
   pool_.abandon();
   budget_.restart();

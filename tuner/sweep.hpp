@@ -10,8 +10,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cap_plateaus.hpp"
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "record.hpp"
@@ -30,6 +32,7 @@ struct BuildCode {
   std::string failure;               // why it did not
   bool kept = false;                 // from an earlier run
   bool skipped = false;              // not compiled, for want of time; `failure` says so
+  bool inferred = false;             // not compiled: the code is that of a cap below, see Budget
 };
 
 // How machine code is made; the codes of one way answer for no other.
@@ -60,11 +63,18 @@ class Sweep {
   // `name`: the kernel's unqualified name in the source.
   void begin(const std::string& kernel, const std::string& name, const GpuLimits& limits,
              const std::vector<Build>& builds);
+  // Of a kernel template: its code without bounds or cap under another choice of macros and template arguments, and
+  // from here on its name there. Compiled in the server, whose front end then serves every cap of that choice; call
+  // it between begin() without builds and add(). Its failure is that of the choice alone.
+  BuildCode name_instance(const SourceChoice& choice);
   // More of them, later. How many of them will come as code: 0 when the budget is spent and none is kept.
   std::size_t add(const std::vector<Build>& builds);
   // What that many of them would take, by what the first compilation took; empty where that is not known, because it
   // was kept from an earlier run.
   std::optional<CompileCost> cost_of(const std::vector<Build>& builds) const;
+
+  // Before begin(): no cap is taken to give the code of the caps around it (cap_plateaus.hpp).
+  void compile_every_cap() { infers_ = false; }
 
   // The next result, waiting until `deadline`; empty when none came in time or all are delivered.
   std::optional<BuildCode> next(Deadline deadline = {});
@@ -85,14 +95,17 @@ class Sweep {
   CompileJob plain_job(int id, const Build& build, bool in_server) const;
   CompileJob linked_job(int id, const Build& build, bool only_this_kernel) const;
   std::string kernel_of(const Build& build) const;
+  void form_groups(std::size_t first_new);
+  void know(int index);
+  static BuildCode inferred(int cap, const BuildCode& step);
   void feed();
   bool waits_for_headers(const Build& build) const;
   void submit(int index);
   BuildCode read_back(const Build& build, const CompiledCode& compiled) const;
   void receive(const CompiledCode& compiled);
   void compare();
-  // True for a build whose text is that of every cap: the author's, without bounds.
-  static bool shares_text(const Build& build);
+  // True for a build whose text went through the front end in the server, for all caps: the text without bounds.
+  bool shares_text(const Build& build) const;
   // True for a build whose text is that of other caps too, under its source choice.
   static bool is_cap(const Build& build);
   std::string header_folder(NvrtcOutput output) const;
@@ -108,21 +121,35 @@ class Sweep {
   static constexpr int kPlainWitness = kGeneration - 1;
   static constexpr int kLinkedWitness = kGeneration - 2;
 
+  // The caps of one source choice of which some may need no compilation.
+  struct CapGroup {
+    SourceChoice choice;
+    CapPlateaus plateaus;
+    std::map<int, int> index_of_cap;        // in builds_
+    std::map<int, BuildCode> code_of_step;  // what each came to
+  };
+
   CompilePool& pool_;
   CompileUnit unit_;
   CodeKeeper& keeper_;
   CompileBudget budget_;
   std::string why_plain_;  // empty: linked
   CompiledCode first_;
-  bool first_is_kept_ = false;  // from an earlier run
+  bool first_is_kept_ = false;    // from an earlier run
+  bool first_is_stored_ = false;  // in the keeper
   std::string kernel_;
+  // Its mangled names under other choices of macros and template arguments.
+  std::vector<std::pair<SourceChoice, std::string>> instances_;
   bool several_kernels_ = false;
   GpuLimits limits_;
   std::vector<Build> builds_;
-  std::deque<int> queue_;           // indices of builds that are not begun
-  std::set<int> in_workers_;        // ids of jobs
-  std::map<int, BuildCode> ready_;  // by index of build, not handed out yet
-  int witness_cap_ = 0;             // where the two ways are compared
+  bool infers_ = true;
+  std::vector<CapGroup> groups_;
+  std::set<int> waiting_for_steps_;  // indices of builds
+  std::deque<int> queue_;            // indices of builds that are not begun
+  std::set<int> in_workers_;         // ids of jobs
+  std::map<int, BuildCode> ready_;   // by index of build, not handed out yet
+  int witness_cap_ = 0;              // where the two ways are compared
   std::optional<CompiledCode> plain_witness_;
   std::optional<CompiledCode> linked_witness_;
   bool trusted_ = true;  // false while the two ways are being compared

@@ -67,4 +67,20 @@ std::string rate_cells(const Work& work, double ms) {
   return text;
 }
 
+std::string counter_heads(const TuningRecord& record) {
+  if (!record.counters || record.counters->of_variant.empty()) return "";
+  return fmt::format(" {:>17} {:>9}", "M executed ld/st", "achieved");
+}
+
+std::string counter_cells(const TuningRecord& record, int variant_id) {
+  if (!record.counters || record.counters->of_variant.empty()) return "";
+  const auto found = record.counters->of_variant.find(variant_id);
+  if (found == record.counters->of_variant.end()) return fmt::format(" {:>17} {:>9}", "", "");
+  const Counters& counters = found->second;
+  return fmt::format(
+      " {:>17} {:>9}",
+      fmt::format("{:.4g}/{:.4g}", counters.local_load_instructions / 1e6, counters.local_store_instructions / 1e6),
+      fmt::format("{:.1f} %", counters.achieved_occupancy * 100));
+}
+
 }  // namespace regtune

@@ -10,6 +10,11 @@ namespace regtune {
 // "timed in samples of 210 launches, replayed as a CUDA graph; SM clock 1980 MHz". One line.
 std::string timing_text(const TuningRecord& record);
 
+// The columns of the GPU's counters: local loads and stores executed, in millions of warp instructions, and achieved
+// occupancy. Empty where they were not read.
+std::string counter_heads(const TuningRecord& record);
+std::string counter_cells(const TuningRecord& record, int variant_id);
+
 // The columns that the author's count of bytes or flops adds to the table: their heads, and a code's figures. Empty
 // where nothing was counted.
 std::string rate_heads(const Work& work);

@@ -12,9 +12,11 @@
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "compile_order.hpp"
+#include "counters.hpp"
 #include "decide.hpp"
 #include "device.hpp"
 #include "entrants.hpp"
+#include "instances.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
 #include "measure.hpp"
@@ -28,6 +30,7 @@
 #include "store.hpp"
 #include "study_scope.hpp"
 #include "sweep.hpp"
+#include "template_arguments.hpp"
 #include "workload.hpp"
 
 namespace regtune {
@@ -82,12 +85,6 @@ TuningRecord head_of_record(const Target& target, const CompilerIdentity& compil
   return record;
 }
 
-std::vector<Dim3> blocks_of(const WorkloadPlan& plan) {
-  std::vector<Dim3> blocks;
-  for (const LaunchShape& shape : plan.shapes) blocks.push_back(shape.block);
-  return blocks;
-}
-
 // In the order in which they are to be compiled.
 CompileOrder order_of(const std::vector<Variant>& variants, const WorkloadPlan& plan, const GpuLimits& limits,
                       const CompiledCode& first, const std::string& kernel) {
@@ -104,13 +101,11 @@ int fixed_block_threads(const CompiledCode& first, const std::string& kernel) {
 }
 
 // The variants that are planned, before anything is known of them.
-std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const WorkloadPlan& plan) {
+std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const SourceChoices& choices,
+                                  const WorkloadPlan& plan) {
   std::vector<Trial> trials;
-  for (const Variant& variant : variants) {
-    const auto shape = std::find_if(plan.shapes.begin(), plan.shapes.end(),
-                                    [&](const LaunchShape& s) { return s.block == variant.block; });
-    trials.push_back({variant, *shape, {}, NotTimed{}});
-  }
+  for (const Variant& variant : variants)
+    trials.push_back({variant, plan.shapes.at(choices.launch_of(variant)), {}, NotTimed{}});
   return trials;
 }
 
@@ -140,6 +135,15 @@ std::optional<std::string> difference_of_winners(Sweep& sweep, const CompiledEnt
   for (const int id : winners)
     if (auto difference = sweep.difference_from_plain(entrants.code_of_trial(id))) return difference;
   return {};
+}
+
+// The reference and whatever was confirmed.
+std::vector<Candidate> finalists(const std::vector<Trial>& trials, const CompiledEntrants& entrants) {
+  std::vector<Candidate> candidates;
+  for (const Trial& trial : trials)
+    if (const auto* measured = std::get_if<Measurement>(&trial.outcome); measured && !measured->confirmation.empty())
+      candidates.push_back(entrants.candidate(trial.variant.id));
+  return candidates;
 }
 
 void tell_about_gpu(const Target& target, const Device& device, Progress& progress) {
@@ -174,7 +178,7 @@ void tell_about_cost(const Sweep& sweep, const CompileOrder& order, std::optiona
 TuneResult tune(const TuneRequest& request, Progress& progress) {
   Device device(request.device);  // the driver comes up while the source is read and compiled
   const Source source = read_source(request.source);
-  const LaunchDescription description = with_flags(read_description(source.path, source.text), request.flags);
+  const LaunchDescription description = launch_description(source, request.flags);
   CompilePool pool(request.jobs, request.compile_limit_s);
   const CompilerIdentity& compiler = pool.identity();
   const Target target = choose_target(request, device, compiler);
@@ -190,31 +194,36 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   const CompileUnit unit = compile_unit(source, description, target.architecture, compiler);
   KeptCodes kept(store ? &*store : nullptr, unit, compiler);
   Sweep sweep(pool, unit, kept, CompileBudget(request.compile_budget_s));
+  if (request.every_cap) sweep.compile_every_cap();
   progress.stage("compiling for the first time");
   const CompiledCode& first = sweep.first();
   const KernelSignature signature =
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names.front());
-  const WorkloadPlan plan = plan_workload(description, signature);
+  const SourceChoices choices = source_choices(description, unit, described_blocks(description));
+  const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
+  if (const std::string note = note_of_authors_instance(description); !note.empty()) progress.note("regtune: " + note);
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
 
   TuningRecord record = head_of_record(target, compiler, unit, signature, plan, description, request.measure);
-  SearchSpaceRequest space{target.limits, source_choices(description, unit, blocks_of(plan))};
-  space.with_bounds = fixed_block_threads(first, record.kernel) == 0;
+  SearchSpaceRequest space{target.limits, choices.blocks};
+  space.block_is_fixed = fixed_block_threads(first, record.kernel) != 0;
   space.with_levers = request.levers;
   // ptxas allocates registers otherwise for a kernel whose name contains "cutlass", to a gain that can exceed any
   // cap's, or to a loss.
   SourceChoice renamed;
   renamed.renamed = true;
   if (request.rename) space.further_choices.push_back(renamed);
-  if (!space.with_bounds)
-    progress.note("regtune: the kernel declares its block size (__block_size__), so no launch bound is tried");
+  if (space.block_is_fixed)
+    progress.note(
+        "regtune: the kernel declares its block size (__block_size__), beside which the compiler ignores caps and "
+        "refuses launch bounds: __maxnreg__ is tried at every value instead");
   if (unit.keeps_cluster)
     progress.note(
         "regtune: the kernel declares blocks per cluster, the third launch bound; every budget but __maxnreg__ keeps "
         "it, and so should the bound that you write");
   const std::vector<Variant> variants = search_space(space);
-  record.trials = planned_trials(variants, plan);
+  record.trials = planned_trials(variants, choices, plan);
   CompileOrder order = order_of(variants, plan, target.limits, first, record.kernel);
   // Without a budget there is nothing to hold back for.
   if (!request.compile_budget_s) order = in_one_wave(std::move(order));
@@ -222,7 +231,9 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   if (target.gpu) device_code = compile_device_code(pool, plan, target.architecture);
   progress.stage(fmt::format("compiling {} variants", record.trials.size()));
   tell_about_cost(sweep, order, request.compile_budget_s, progress);
-  sweep.begin(record.kernel, unqualified_name(signature), target.limits, order.first);
+  sweep.begin(record.kernel, unqualified_name(signature), target.limits, {});
+  name_instances(sweep, unit, choices, signature, progress);
+  sweep.add(order.first);
   if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
   if (target.gpu && plan.work.bytes > 0)
     record.work.peak_copy_gb_per_s = peak_copy_gb_per_s(*target.gpu, *store, device);
@@ -231,7 +242,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   RunLog log(record, store ? &*store : nullptr, progress);  // from here on a run is in the cache
 
   while (true) {
-    CompiledEntrants entrants(sweep, record, plan.shapes, target.limits, past, log, order.rest);
+    CompiledEntrants entrants(sweep, record, target.limits, past, log, order.rest);
     const std::optional<Entrant> reference = entrants.reference();
     if (!reference) throw nothing_launchable(record);
     if (!target.gpu) {
@@ -242,13 +253,19 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     const RaceResult result = race(device, *reference, entrants, record.settings, log, past.interrupted());
     record.settings = result.settings;
     record.clocks = result.clocks;
+    record.gpu_seconds = result.gpu_seconds;
     entrants.finish(result.outcomes);
     record.verdict = decide(record.trials, reference_id(record), record.settings);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, *record.verdict);
+    if (!difference && request.counters) {
+      progress.stage("reading the GPU's counters");
+      device.finish(record.settings.timeout_ms);  // its buffers make room
+      record.counters = read_counters(request.device, plan, *device_code, finalists(record.trials, entrants));
+    }
     if (!difference) break;
     progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
-    record.trials = planned_trials(variants, plan);
+    record.trials = planned_trials(variants, choices, plan);
     sweep.fall_back(*difference);
     sweep.add(order.first);
     log.start_over();

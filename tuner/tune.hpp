@@ -19,6 +19,8 @@ struct TuneRequest {
   double compile_limit_s = 600;            // for one variant
   std::optional<double> compile_budget_s;  // wall time of the back end; empty: everything is compiled
   bool rename = true;                      // sweep the kernel under another name too
+  bool every_cap = false;                  // compile also those caps whose code follows from others'
+  bool counters = false;                   // read the GPU's counters for the finalists
   bool levers = false;                     // ptxas's register usage levels too
   bool retry_quarantined = false;          // launch again what faulted or hung before
   std::optional<std::filesystem::path> cache;

@@ -7,6 +7,7 @@
 #include "compile.hpp"
 #include "decide.hpp"
 #include "device.hpp"
+#include "instances.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
 #include "key.hpp"
@@ -15,6 +16,7 @@
 #include "regtune/error.hpp"
 #include "report.hpp"
 #include "source.hpp"
+#include "source_choices.hpp"
 #include "study_scope.hpp"
 #include "sweep.hpp"
 #include "workload.hpp"
@@ -54,11 +56,11 @@ LaunchDescription description_of(const TuningRecord& record, const Source& sourc
   for (const auto& [name, value] : record.sizes) flags.sizes.push_back(fmt::format("{}={}", name, value));
   if (!flags.block) flags.block = blocks_of(record);
   flags.seed = record.settings.seed;
-  LaunchDescription written = read_description(source.path, source.text);
-  const bool written_is_meant = written.kernel && request.kernel.find('<') == std::string::npos &&
-                                bare_kernel_name(*written.kernel) == bare_kernel_name(request.kernel);
+  const std::optional<std::string> written = read_description(source.path, source.text).kernel;
+  const bool written_is_meant = written && request.kernel.find('<') == std::string::npos &&
+                                bare_kernel_name(*written) == bare_kernel_name(request.kernel);
   if (!written_is_meant) flags.kernel = request.kernel;
-  LaunchDescription description = with_flags(std::move(written), flags);
+  LaunchDescription description = launch_description(source, flags);
   description.options = record.options;
   return description;
 }
@@ -95,6 +97,7 @@ void require_same_launch(const TuningRecord& record, const KernelSignature& sign
 
 // The codes of these variants, compiled now.
 std::vector<Candidate> candidates_of(const TuningRecord& record, const std::vector<int>& ids, Sweep& sweep,
+                                     const CompileUnit& unit, const SourceChoices& choices,
                                      const KernelSignature& signature, Progress& progress) {
   std::vector<Build> builds;
   const auto build_of = [&](int id) {
@@ -103,7 +106,9 @@ std::vector<Candidate> candidates_of(const TuningRecord& record, const std::vect
   };
   for (const int id : ids)
     if (std::find(builds.begin(), builds.end(), build_of(id)) == builds.end()) builds.push_back(build_of(id));
-  sweep.begin(record.kernel, unqualified_name(signature), record.gpu->limits, builds);
+  sweep.begin(record.kernel, unqualified_name(signature), record.gpu->limits, {});
+  name_instances(sweep, unit, choices, signature, progress);
+  sweep.add(builds);
   std::vector<BuildCode> codes;
   while (std::optional<BuildCode> code = sweep.next()) codes.push_back(std::move(*code));
   std::vector<Candidate> candidates;
@@ -165,13 +170,14 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   const KernelSignature signature =
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names.front());
-  const WorkloadPlan plan = plan_workload(description, signature);
+  const SourceChoices choices = source_choices(description, unit, described_blocks(description));
+  const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
   require_same_launch(record, signature, plan);
   const CompiledCode device_code = compile_device_code(pool, plan, record.architecture);
 
   std::vector<int> ids{record.verdict->reference_id};
   for (const Claim& claim : claims) ids.push_back(claim.variant_id);
-  std::vector<Candidate> candidates = candidates_of(record, ids, sweep, signature, progress);
+  std::vector<Candidate> candidates = candidates_of(record, ids, sweep, unit, choices, signature, progress);
   const Candidate reference = candidates.front();
   candidates.erase(candidates.begin());
   device.prepare(plan, device_code, record.settings.timeout_ms);

@@ -35,6 +35,13 @@ std::string block_text(const Dim3& block) {
   return fmt::format("{}x{}x{}", block.x, block.y, block.z);
 }
 
+// "a block of 256", "a block of 256 and UNROLL = 4"
+std::string case_text(const LaunchCase& launch) {
+  std::string text = "a block of " + block_text(launch.block);
+  for (const auto& [name, value] : launch.tuned) text += fmt::format(" and {} = {}", name, value);
+  return text;
+}
+
 // "uniform(0, 1)" -> its two numbers; empty when the text is something else.
 std::optional<std::pair<double, double>> two_numbers(std::string_view text, std::string_view function) {
   if (!text.starts_with(function)) return std::nullopt;
@@ -119,8 +126,8 @@ void check_data_file(const BufferPlan& buffer, const Origin& origin) {
 
 class Planner {
  public:
-  Planner(const LaunchDescription& description, const KernelSignature& signature)
-      : description_(description), signature_(signature) {}
+  Planner(const LaunchDescription& description, const KernelSignature& signature, std::vector<LaunchCase> launches)
+      : description_(description), signature_(signature), launches_(std::move(launches)) {}
 
   WorkloadPlan plan() {
     plan_.seed = description_.seed.value_or(1);
@@ -155,9 +162,7 @@ class Planner {
   }
 
   void plan_shapes() {
-    std::vector<Dim3> blocks = description_.blocks;
-    if (blocks.empty()) {
-      blocks.push_back({default_block});
+    if (description_.blocks.empty()) {
       plan_.notes.push_back(
           fmt::format("No block is described; {} threads are assumed (set it with block = {} or --block).",
                       default_block, default_block));
@@ -169,22 +174,19 @@ class Planner {
                       "give --grid 'ceil_div({}, block)'",
                       signature_.name, size_example(), size_example()));
     }
-    for (const Dim3& block : blocks) {
+    for (const LaunchCase& launch : launches_) {
+      const Dim3& block = launch.block;
       if (block.volume() == 0 || block.x > 1024 || block.y > 1024 || block.z > 64 || block.volume() > 1024) {
         refuse_launch({"block"},
                       fmt::format("{} threads; CUDA allows 1 to 1024 in all, and 64 in z", block_text(block)));
       }
-      Sizes names = plan_.sizes;
-      names["block"] = static_cast<std::int64_t>(block.volume());
-      names["block_x"] = block.x;
-      names["block_y"] = block.y;
-      names["block_z"] = block.z;
-      plan_.shapes.push_back({grid(*description_.grid, block, names), block, shared_bytes(names)});
+      Sizes names = expression_names(plan_.sizes, launch);
+      plan_.shapes.push_back({grid(*description_.grid, launch, names), block, shared_bytes(names)});
       names_.push_back(std::move(names));
     }
   }
 
-  static Dim3 grid(const Expression& expression, const Dim3& block, const Sizes& names) {
+  static Dim3 grid(const Expression& expression, const LaunchCase& launch, const Sizes& names) {
     const std::vector<std::int64_t> extents = evaluate_integers(expression, names);
     Dim3 result;
     unsigned* const axes[] = {&result.x, &result.y, &result.z};
@@ -192,8 +194,8 @@ class Planner {
       const std::int64_t most = i == 0 ? max_grid_x : max_grid_yz;
       if (extents[i] < 1 || extents[i] > most) {
         refuse_launch(expression.origin,
-                      fmt::format("{} gives {} blocks in {} for a block of {}; CUDA allows 1 to {}",
-                                  in_quotes(expression.text), extents[i], "xyz"[i], block_text(block), most));
+                      fmt::format("{} gives {} blocks in {} for {}; CUDA allows 1 to {}", in_quotes(expression.text),
+                                  extents[i], "xyz"[i], case_text(launch), most));
       }
       *axes[i] = static_cast<unsigned>(extents[i]);
     }
@@ -392,7 +394,8 @@ class Planner {
                             std::isnan(std::get<double>(first));
       if (value != first && !both_nan) {
         refuse(argument.scalar->origin,
-               fmt::format("{} depends on the block, and there are several; give one block, or a value for all",
+               fmt::format("{} depends on the block or on a tuned name, and there are several values; give one, or a "
+                           "scalar for all",
                            in_quotes(argument.scalar->text)));
       }
     }
@@ -426,8 +429,9 @@ class Planner {
 
   const LaunchDescription& description_;
   const KernelSignature& signature_;
+  std::vector<LaunchCase> launches_;
   WorkloadPlan plan_;
-  std::vector<Sizes> names_;                           // per shape: the sizes and the block
+  std::vector<Sizes> names_;                           // per shape: what expressions see
   std::vector<const ArgumentDescription*> arguments_;  // per parameter
   std::int64_t total_bytes_ = 0;
 };
@@ -463,8 +467,25 @@ std::string value_text(const ParameterPlan& parameter) {
 
 }  // namespace
 
-WorkloadPlan plan_workload(const LaunchDescription& description, const KernelSignature& signature) {
-  return Planner(description, signature).plan();
+std::vector<Dim3> described_blocks(const LaunchDescription& description) {
+  return description.blocks.empty() ? std::vector<Dim3>{{default_block}} : description.blocks;
+}
+
+Sizes expression_names(const Sizes& sizes, const LaunchCase& launch) {
+  Sizes names = sizes;
+  names.insert(launch.tuned.begin(), launch.tuned.end());
+  names["block"] = static_cast<std::int64_t>(launch.block.volume());
+  names["block_x"] = launch.block.x;
+  names["block_y"] = launch.block.y;
+  names["block_z"] = launch.block.z;
+  return names;
+}
+
+WorkloadPlan plan_workload(const LaunchDescription& description, const KernelSignature& signature,
+                           std::vector<LaunchCase> launches) {
+  if (launches.empty())
+    for (const Dim3& block : described_blocks(description)) launches.push_back({block});
+  return Planner(description, signature, std::move(launches)).plan();
 }
 
 std::vector<std::string> describe_arguments(const WorkloadPlan& plan, const KernelSignature& signature) {

@@ -13,6 +13,12 @@
 
 namespace regtune {
 
+// One launch to plan: a block, and the integers that expressions see under the names that are tuned with it.
+struct LaunchCase {
+  Dim3 block;
+  Sizes tuned = {};
+};
+
 struct BufferInit {
   enum class Kind { zeros, ones, iota, uniform, normal, file };
   Kind kind = Kind::zeros;
@@ -43,20 +49,28 @@ using ParameterPlan = std::variant<BufferPlan, ScalarPlan>;
 
 struct WorkloadPlan {
   Sizes sizes;
-  std::vector<LaunchShape> shapes;        // one per block of the description; the first is the author's
+  std::vector<LaunchShape> shapes;        // one per launch case, in their order; the first is the author's
   std::vector<ParameterPlan> parameters;  // in the kernel's order
   std::uint64_t seed = 1;
   std::vector<std::string> notes;  // what was assumed, one sentence each, for the user
   Work work = {};                  // without the GPU's own figure
 };
 
-// `block` in an expression is the number of threads; a buffer whose length depends on it gets the largest of all
-// blocks, a scalar may not depend on it. Reads the headers of data files, not their data.
+// The blocks of the description, the author's first; 256 threads where none is described.
+std::vector<Dim3> described_blocks(const LaunchDescription& description);
+
+// What an expression sees under a launch case: the sizes, the block, and what is tuned. `block` is the number of
+// threads.
+Sizes expression_names(const Sizes& sizes, const LaunchCase& launch);
+
+// `launches`: the author's first; empty: one for each described block. A buffer whose length depends on the case gets
+// the largest of all cases, a scalar may not depend on it. Reads the headers of data files, not their data.
 // Throws Error: missing_argument (names the parameter and the line to write), bad_description (an
 // expression, a type or a file that does not fit; names file, line and key), file_not_found (a data file),
 // bad_launch (a grid or block of 0 or over CUDA's limits, a size, length or shared memory that is negative),
 // buffer_too_large (more bytes than 64 bits count).
-WorkloadPlan plan_workload(const LaunchDescription& description, const KernelSignature& signature);
+WorkloadPlan plan_workload(const LaunchDescription& description, const KernelSignature& signature,
+                           std::vector<LaunchCase> launches = {});
 
 // One line per parameter, as the report shows it: "in   const float*  16777216 x float, uniform(0, 1)".
 std::vector<std::string> describe_arguments(const WorkloadPlan& plan, const KernelSignature& signature);

@@ -1,0 +1,20 @@
+#include "scratch_folder.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+namespace regtune {
+
+ScratchFolder::ScratchFolder() {
+  std::error_code failure;
+  std::string pattern = (std::filesystem::temp_directory_path(failure) / "regtune-XXXXXX").string();
+  if (!failure && mkdtemp(pattern.data())) path_ = pattern;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace regtune
