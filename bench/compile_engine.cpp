@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   }
   try {
     const Source source = read_source(file);
-    const LaunchDescription description = read_description(source.path, source.text);
+    const LaunchDescription description = launch_description(source, {});
     std::vector<double> nvrtc;
     {
       CompilePool pool(1, 600);

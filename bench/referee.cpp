@@ -51,25 +51,28 @@ struct Timed {
 
 // Every code that a run compiled, once, with its launch. They are all in the cache by now.
 std::vector<Timed> distinct_codes(Sweep& sweep, const std::string& name, const std::vector<TuningRecord>& records,
-                                  const WorkloadPlan& plan, const GpuLimits& limits) {
-  std::vector<Variant> variants;
+                                  const GpuLimits& limits) {
+  std::vector<Trial> trials;
   std::vector<Build> builds;
   for (const TuningRecord& record : records)
     for (const Trial& trial : record.trials) {
-      const auto same = [&](const Variant& v) {
-        return v.policy == trial.variant.policy && v.choice == trial.variant.choice && v.block == trial.variant.block;
+      const auto same = [&](const Trial& t) {
+        return t.variant.policy == trial.variant.policy && t.variant.choice == trial.variant.choice &&
+               t.shape == trial.shape;
       };
-      if (!trial.facts || std::any_of(variants.begin(), variants.end(), same)) continue;
-      variants.push_back(trial.variant);
-      variants.back().id = static_cast<int>(variants.size()) - 1;
+      if (!trial.facts || std::any_of(trials.begin(), trials.end(), same)) continue;
+      trials.push_back({trial.variant, trial.shape, {}, NotTimed{}});
+      trials.back().variant.id = static_cast<int>(trials.size()) - 1;
       const Build build{trial.variant.policy, trial.variant.choice};
       if (std::find(builds.begin(), builds.end(), build) == builds.end()) builds.push_back(build);
     }
+  sweep.compile_every_cap();
+  // Also those that the runs took to give the code of the caps around them.
   sweep.begin(records.front().kernel, name, limits, builds);
   std::vector<BuildCode> codes;
   while (std::optional<BuildCode> code = sweep.next()) codes.push_back(std::move(*code));
   std::vector<Timed> distinct;
-  for (const Trial& trial : collapse(variants, codes, plan.shapes, limits)) {
+  for (const Trial& trial : collapse(trials, codes, limits)) {
     if (!std::holds_alternative<NotTimed>(trial.outcome)) continue;
     const BuildCode& code = code_of(codes, {trial.variant.policy, trial.variant.choice});
     distinct.push_back({{trial.variant.id, code.kernel, code.cubin, trial.shape},
@@ -143,7 +146,7 @@ void judge(const Options& options) {
 
   Device device(0);
   const Source source = read_source(options.kernel);
-  const LaunchDescription description = read_description(source.path, source.text);
+  const LaunchDescription description = launch_description(source, {});
   CompilePool pool(options.jobs, 600);
   const CompileUnit unit = compile_unit(source, description, record.architecture, pool.identity());
   Store store = Store::open(cache);
@@ -154,7 +157,7 @@ void judge(const Options& options) {
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names.front());
   const WorkloadPlan plan = plan_workload(description, signature);
-  std::vector<Timed> codes = distinct_codes(sweep, unqualified_name(signature), records, plan, device.state()->limits);
+  std::vector<Timed> codes = distinct_codes(sweep, unqualified_name(signature), records, device.state()->limits);
   const CompiledCode device_code =
       pool.prepare({0, device_code_request(plan, record.architecture, pool.identity()), {}, true});
   device.prepare(plan, device_code, record.settings.timeout_ms);

@@ -124,8 +124,8 @@ TEST(Ceilings, JoinNeighboursOfOneBlockSize) {
 
 TEST(AnalysisText, ShowsWhatFailedBesideWhatDidNot) {
   Analysis analysis{"NVRTC 13.0", "/tmp/c.db", {}};
-  analysis.studies.push_back({record_of({{AuthorsOwn{}, 64}, {RegisterCap{40}, 40, 20, 24}}), 2, 0, 0, ""});
-  analysis.studies.push_back({{}, 0, 0, 0, "k.cu: does not compile"});
+  analysis.studies.push_back({record_of({{AuthorsOwn{}, 64}, {RegisterCap{40}, 40, 20, 24}}), 2, 0, ""});
+  analysis.studies.push_back({{}, 0, 0, "k.cu: does not compile"});
   analysis.studies.back().record.architecture = "sm_75";
   const std::string text = analysis_text(analysis, {});
   EXPECT_TRUE(holds(text, "sm_90: f(float*)   block 256   shared memory 0 bytes")) << text;

@@ -62,9 +62,9 @@ struct Order {
 
   explicit Order(const SearchSpaceRequest& request, std::int64_t static_shared_bytes = 0) {
     variants = search_space(request);
-    std::vector<LaunchShape> shapes;
-    for (const BlockChoices& block : request.blocks) shapes.push_back({{1, 1, 1}, block.block, 0});
-    order = compile_order(variants, shapes, static_shared_bytes, request.limits);
+    std::vector<Trial> planned;
+    for (const Variant& variant : variants) planned.push_back({variant, {{1, 1, 1}, variant.block, 0}, {}, NotTimed{}});
+    order = compile_order(planned, static_shared_bytes, request.limits);
     all = in_one_wave(order).first;
   }
   std::ptrdiff_t place_of(const RegisterPolicy& policy, const SourceChoice& choice = {}) const {
@@ -163,6 +163,18 @@ TEST(CompileOrder, TakesTheStepsOfTheBlockThatAChoiceIsTiedTo) {
     if (const auto* cap = std::get_if<RegisterCap>(&build.policy); cap && build.choice == of_1024)
       steps.push_back(cap->registers_per_thread);
   EXPECT_EQ(steps, (Steps{64, 32}));
+}
+
+TEST(CompileOrder, TakesACapInTheSourceForACap) {
+  std::vector<Trial> planned{{{0, AuthorsOwn{}, {256, 1, 1}}, block_of(256), {}, NotTimed{}}};
+  for (int n = 24; n <= 255; ++n) planned.push_back({{n - 23, MaxRegisters{n}, {256, 1, 1}}, block_of(256), {}, {}});
+  const CompileOrder order = compile_order(planned, 0, sm("sm_90"));
+  EXPECT_EQ(spelled(order.first),
+            "author's code | __maxnreg__(255) | __maxnreg__(128) | __maxnreg__(80) | __maxnreg__(64) | "
+            "__maxnreg__(48) | __maxnreg__(40) | __maxnreg__(32)");
+  EXPECT_EQ(order.rest.size(), 225u);
+  EXPECT_EQ(spelled(neighbours({{64, {{MaxRegisters{64}}}}}, {{MaxRegisters{62}}, {MaxRegisters{69}}})),
+            "__maxnreg__(62)");
 }
 
 TEST(Neighbours, AreTheNearestFirstAndOfTheFastestFirst) {

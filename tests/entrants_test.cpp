@@ -212,7 +212,6 @@ class WavesTest : public EntrantsTest {
     const std::string kernel = read_cubin(sweep.first().cubin).kernels.front().name;
     const std::vector<LaunchShape> shapes{{{1, 1, 1}, {256, 1, 1}, 0}};
     const std::vector<Variant> variants = search_space({limits, {{{256, 1, 1}}}});
-    const CompileOrder order = compile_order(variants, shapes, 0, limits);
     TuningRecord record;
     std::map<int, FakeCode> codes;
     for (const Variant& variant : variants) {
@@ -225,6 +224,7 @@ class WavesTest : public EntrantsTest {
                                       : other_ms;
     }
     for (int id = static_cast<int>(variants.size()); id < 600; ++id) codes[id].ms = other_ms;
+    const CompileOrder order = compile_order(record.trials, 0, limits);
     sweep.begin(kernel, "k", limits, order.first);
     Progress progress(true);
     RunLog log(record, nullptr, progress);

@@ -107,38 +107,33 @@ TEST_F(StudyEndToEnd, GoesOnWithoutTheDefaultCacheOnly) {
   refuse(ErrorKind::cache_unusable, {"analyze", "two.cu", "--kernel", "twice", "--cache", "cache.db"}, "cache.db");
 }
 
-// One compilation of it takes a second or two.
+// 160,000 operations without a branch: the front end takes seconds, and each link one or two.
 std::string slow_kernel() {
-  return R"(__global__ void slow(const float* in, float* out) {
-  float x[200];
-#pragma unroll
-  for (int i = 0; i < 200; ++i) x[i] = in[threadIdx.x + i * 64];
-#pragma unroll
-  for (int s = 0; s < 250; ++s)
-#pragma unroll
-    for (int i = 0; i < 200; ++i) x[i] = x[i] * x[(i + 1) % 200] + x[(i + 7) % 200];
-  float sum = 0;
-#pragma unroll
-  for (int i = 0; i < 200; ++i) sum += x[i];
-  out[threadIdx.x] = sum;
-}
-)";
+  const auto chain = [](const char* distance) {
+    return std::string("#pragma unroll\n  for (int s = 0; s < 400; ++s)\n#pragma unroll\n") +
+           "    for (int i = 0; i < 200; ++i) x[i] = x[i] * x[(i + 1) % 200] + x[(i + " + distance + ") % 200];\n";
+  };
+  return "__global__ void slow(const float* in, float* out) {\n  float x[200];\n#pragma unroll\n"
+         "  for (int i = 0; i < 200; ++i) x[i] = in[threadIdx.x + i * 64];\n" +
+         chain("7") + chain("3") +
+         "  float sum = 0;\n#pragma unroll\n  for (int i = 0; i < 200; ++i) sum += x[i];\n"
+         "  out[threadIdx.x] = sum;\n}\n";
 }
 
 TEST_F(StudyEndToEnd, SpendsACompileBudgetWhereItCanMatterAndSaysWhatItLeftOut) {
   program_.write("slow.cu", slow_kernel());
   const std::vector<std::string> arguments{"analyze", "slow.cu", "--arch", "sm_90", "--jobs", "2"};
   std::vector<std::string> limited = arguments;
-  limited.insert(limited.end(), {"--compile-budget", "10", "--explain"});
+  limited.insert(limited.end(), {"--compile-budget", "4", "--explain"});
   const Ending ending = program_.run(limited);
   ASSERT_EQ(ending.exit_code, 0) << ending.err;
   EXPECT_TRUE(holds(ending.err, "regtune: about 243 compilations of "));
-  EXPECT_TRUE(holds(ending.err, "--compile-budget 10 goes to the author's code, launch bounds, "));
+  EXPECT_TRUE(holds(ending.err, "--compile-budget 4 goes to the author's code, launch bounds, "));
   EXPECT_TRUE(holds(ending.out, "author's code"));
   EXPECT_TRUE(holds(ending.out, "budgets, of which nothing is known: "));
-  EXPECT_TRUE(holds(ending.out, "the compile budget of 10 s was spent before its turn; see --compile-budget"));
+  EXPECT_TRUE(holds(ending.out, "the compile budget of 4 s was spent before its turn; see --compile-budget"));
   EXPECT_TRUE(holds(ending.out, "way to the machine code: LTO-IR once, then nvJitLink"));
-  EXPECT_TRUE(holds(ending.out, " --maxrregcount=25: not compiled: the compile budget of 10 s was spent"));
+  EXPECT_TRUE(holds(ending.out, " --maxrregcount=25: not compiled: the compile budget of 4 s was spent"));
 
   // The next run has what that one compiled.
   std::vector<std::string> again = arguments;

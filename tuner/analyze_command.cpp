@@ -81,13 +81,6 @@ std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const La
   return planned;
 }
 
-std::vector<LaunchShape> shapes_of(const std::vector<Trial>& planned) {
-  std::vector<LaunchShape> shapes;
-  for (const Trial& trial : planned)
-    if (std::find(shapes.begin(), shapes.end(), trial.shape) == shapes.end()) shapes.push_back(trial.shape);
-  return shapes;
-}
-
 // `sweep` has compiled the source for the first time.
 Study study(const Subject& subject, const CompilerIdentity& compiler, const CompileUnit& unit,
             const KernelSignature& signature, Sweep sweep) {
@@ -107,7 +100,7 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
   subject.progress.stage(
       fmt::format("{}: {} variants of {}", unit.architecture, variants.size(), unqualified_name(signature)));
   const std::vector<Build> builds =
-      in_one_wave(compile_order(variants, shapes_of(planned), author.facts->static_shared_bytes, limits)).first;
+      in_one_wave(compile_order(planned, author.facts->static_shared_bytes, limits)).first;
   const std::optional<CompileCost> cost = sweep.cost_of(builds);
   const std::string note = cost ? cost_note(*cost, subject.request.compile_budget_s) : "";
   if (!note.empty()) subject.progress.note("regtune: " + note);

@@ -30,9 +30,9 @@ struct Study {
   TuningRecord record;  // no GPU, no times, no verdict; its grid is not known
   std::size_t compiled = 0;
   std::size_t kept = 0;      // builds that came from the cache
-  std::size_t inferred = 0;  // caps whose code is known from the caps around them
   std::string failure;       // why the source does not compile for this architecture; the record has then no trials
   std::size_t skipped = 0;   // builds that were not compiled, for want of time
+  std::size_t inferred = 0;  // caps whose code is known from the caps around them
 };
 
 struct Analysis {

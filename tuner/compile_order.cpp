@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -35,6 +36,13 @@ bool is_plain(const SourceChoice& choice) {
   return !choice.renamed && choice.register_usage_level < 0;
 }
 
+// The number of registers that a cap states, in the source or out of it.
+std::optional<int> cap_in(const RegisterPolicy& policy) {
+  if (const auto* cap = std::get_if<RegisterCap>(&policy)) return cap->registers_per_thread;
+  if (const auto* most = std::get_if<MaxRegisters>(&policy)) return most->registers_per_thread;
+  return {};
+}
+
 // All builds of one source choice.
 class OfChoice {
  public:
@@ -61,8 +69,8 @@ class OfChoice {
       int within = static_cast<int>(placed.size());
       if (std::holds_alternative<AuthorsOwn>(policy) && choice_.is_authors()) {
         rank = Rank::authors;
-      } else if (const auto* cap = std::get_if<RegisterCap>(&policy)) {
-        const auto step = std::find(steps_.begin(), steps_.end(), cap->registers_per_thread);
+      } else if (const std::optional<int> cap = cap_in(policy)) {
+        const auto step = std::find(steps_.begin(), steps_.end(), *cap);
         if (step != steps_.end()) {
           rank = Rank::occupancy_steps;
           within = static_cast<int>(step - steps_.begin());
@@ -85,19 +93,21 @@ class OfChoice {
   std::vector<RegisterPolicy> policies_;
 };
 
-// In the order of their first variant.
-std::vector<OfChoice> by_choice(const std::vector<Variant>& variants, const std::vector<LaunchShape>& shapes,
-                                std::int64_t static_shared_bytes, const GpuLimits& limits) {
-  std::map<std::tuple<unsigned, unsigned, unsigned>, std::vector<int>> steps_of;
-  for (const LaunchShape& shape : shapes)
-    steps_of[{shape.block.x, shape.block.y, shape.block.z}] = occupancy_steps(shape, static_shared_bytes, limits);
+// In the order of their first trial.
+std::vector<OfChoice> by_choice(const std::vector<Trial>& planned, std::int64_t static_shared_bytes,
+                                const GpuLimits& limits) {
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<int>> steps_of;  // by threads and dynamic shared memory
   std::vector<OfChoice> choices;
-  for (const Variant& variant : variants) {
-    auto found =
-        std::find_if(choices.begin(), choices.end(), [&](const OfChoice& c) { return c.choice() == variant.choice; });
-    if (found == choices.end()) found = choices.insert(found, OfChoice(variant.choice));
-    found->add(variant.policy);
-    found->add_steps(steps_of[{variant.block.x, variant.block.y, variant.block.z}]);
+  for (const Trial& trial : planned) {
+    const SourceChoice& choice = trial.variant.choice;
+    auto found = std::find_if(choices.begin(), choices.end(), [&](const OfChoice& c) { return c.choice() == choice; });
+    if (found == choices.end()) found = choices.insert(found, OfChoice(choice));
+    found->add(trial.variant.policy);
+    const auto launch = std::pair(trial.shape.block.volume(), trial.shape.dynamic_shared_bytes);
+    auto steps = steps_of.find(launch);
+    if (steps == steps_of.end())
+      steps = steps_of.emplace(launch, occupancy_steps(trial.shape, static_shared_bytes, limits)).first;
+    found->add_steps(steps->second);
   }
   return choices;
 }
@@ -120,11 +130,11 @@ std::vector<int> occupancy_steps(const LaunchShape& shape, std::int64_t static_s
   return steps;
 }
 
-CompileOrder compile_order(const std::vector<Variant>& variants, const std::vector<LaunchShape>& shapes,
-                           std::int64_t static_shared_bytes, const GpuLimits& limits) {
+CompileOrder compile_order(const std::vector<Trial>& planned, std::int64_t static_shared_bytes,
+                           const GpuLimits& limits) {
   std::vector<std::pair<std::tuple<int, int, int, int>, Build>> placed;
   int number = 0;
-  for (const OfChoice& choice : by_choice(variants, shapes, static_shared_bytes, limits)) {
+  for (const OfChoice& choice : by_choice(planned, static_shared_bytes, limits)) {
     const int other = is_plain(choice.choice()) ? 0 : kRanks;
     for (const auto& [place, policy] : choice.places(limits)) {
       const auto [rank, pass_of_cap, within] = place;
@@ -160,8 +170,8 @@ std::vector<Build> neighbours(const std::vector<FastCode>& fast, const std::vect
   for (int distance = 0; distance <= kNeighbourhood; ++distance)
     for (const FastCode& code : fast)
       take([&](const Build& build) {
-        const auto* cap = std::get_if<RegisterCap>(&build.policy);
-        return cap && std::abs(cap->registers_per_thread - code.registers_per_thread) == distance &&
+        const std::optional<int> cap = cap_in(build.policy);
+        return cap && std::abs(*cap - code.registers_per_thread) == distance &&
                std::any_of(code.builds.begin(), code.builds.end(),
                            [&](const Build& own) { return own.choice == build.choice; });
       });

@@ -20,9 +20,9 @@ struct CompileOrder {
   std::vector<Build> rest;
 };
 
-// Every build of `variants` once. `shapes` holds every block; `static_shared_bytes` is the kernel's.
-CompileOrder compile_order(const std::vector<Variant>& variants, const std::vector<LaunchShape>& shapes,
-                           std::int64_t static_shared_bytes, const GpuLimits& limits);
+// Every build of the planned trials once. `static_shared_bytes` is the kernel's.
+CompileOrder compile_order(const std::vector<Trial>& planned, std::int64_t static_shared_bytes,
+                           const GpuLimits& limits);
 
 // With nothing in `rest`: where there is time for everything, nothing waits.
 CompileOrder in_one_wave(CompileOrder order);

@@ -91,7 +91,7 @@ Error Sweep::not_compiled(const std::string& why) const {
 
 const CompiledCode& Sweep::first() {
   if (std::optional<CompiledCode> kept = keeper_.first(way())) {
-    first_is_kept_ = first_is_stored_ = true;
+    first_is_kept_ = true;
     return first_ = std::move(*kept);
   }
   budget_.run();
@@ -104,6 +104,7 @@ const CompiledCode& Sweep::first() {
   }
   if (!linked()) first_ = pool_.prepare(plain_job(0, {AuthorsOwn{}}, true));
   budget_.stop();
+  first_is_measured_ = true;
   if (!first_.compiled) throw not_compiled(first_.failure);
   return first_;
 }
@@ -135,8 +136,8 @@ BuildCode Sweep::name_instance(const SourceChoice& choice) {
 
 std::size_t Sweep::add(const std::vector<Build>& builds) {
   // Not before a build of it is wanted: of a run that ends with an error nothing is kept.
-  if (!first_is_stored_ && !builds.empty()) keeper_.keep_first(way(), first_);
-  first_is_stored_ = first_is_stored_ || !builds.empty();
+  if (!first_is_kept_ && !builds.empty()) keeper_.keep_first(way(), first_);
+  first_is_kept_ = first_is_kept_ || !builds.empty();
   const std::size_t skipped_before = skipped_;
   const std::size_t first_new = builds_.size();
   builds_.insert(builds_.end(), builds.begin(), builds.end());
@@ -215,7 +216,7 @@ BuildCode Sweep::inferred(int cap, const BuildCode& step) {
 }
 
 std::optional<CompileCost> Sweep::cost_of(const std::vector<Build>& builds) const {
-  if (first_is_kept_) return {};
+  if (!first_is_measured_) return {};
   // A later link keeps one kernel of the file; the first one kept all.
   CompileCost cost{builds.size(), 0, pool_.processes(), linked() && read_cubin(first_.cubin).kernels.size() > 1};
   for (const Build& build : builds) cost.seconds += linked() && is_cap(build) ? first_.link_seconds : first_.seconds;

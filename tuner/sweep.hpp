@@ -135,8 +135,8 @@ class Sweep {
   CompileBudget budget_;
   std::string why_plain_;  // empty: linked
   CompiledCode first_;
-  bool first_is_kept_ = false;    // from an earlier run
-  bool first_is_stored_ = false;  // in the keeper
+  bool first_is_kept_ = false;      // in the keeper
+  bool first_is_measured_ = false;  // its seconds are those of this run
   std::string kernel_;
   // Its mangled names under other choices of macros and template arguments.
   std::vector<std::pair<SourceChoice, std::string>> instances_;

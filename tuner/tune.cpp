@@ -86,11 +86,10 @@ TuningRecord head_of_record(const Target& target, const CompilerIdentity& compil
 }
 
 // In the order in which they are to be compiled.
-CompileOrder order_of(const std::vector<Variant>& variants, const WorkloadPlan& plan, const GpuLimits& limits,
-                      const CompiledCode& first, const std::string& kernel) {
+CompileOrder order_of(const TuningRecord& record, const GpuLimits& limits, const CompiledCode& first) {
   const Cubin cubin = read_cubin(first.cubin);
-  const CubinKernel* compiled = find_kernel(cubin, kernel);
-  return compile_order(variants, plan.shapes, compiled ? compiled->static_shared_bytes : 0, limits);
+  const CubinKernel* compiled = find_kernel(cubin, record.kernel);
+  return compile_order(record.trials, compiled ? compiled->static_shared_bytes : 0, limits);
 }
 
 // A block size that the source fixes (__block_size__) is in every kernel's code, and ptxas takes no other bound.
@@ -222,9 +221,9 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     progress.note(
         "regtune: the kernel declares blocks per cluster, the third launch bound; every budget but __maxnreg__ keeps "
         "it, and so should the bound that you write");
-  const std::vector<Variant> variants = search_space(space);
-  record.trials = planned_trials(variants, choices, plan);
-  CompileOrder order = order_of(variants, plan, target.limits, first, record.kernel);
+  const std::vector<Trial> planned = planned_trials(search_space(space), choices, plan);
+  record.trials = planned;
+  CompileOrder order = order_of(record, target.limits, first);
   // Without a budget there is nothing to hold back for.
   if (!request.compile_budget_s) order = in_one_wave(std::move(order));
   std::optional<CompiledCode> device_code;
@@ -265,7 +264,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     }
     if (!difference) break;
     progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
-    record.trials = planned_trials(variants, choices, plan);
+    record.trials = planned;
     sweep.fall_back(*difference);
     sweep.add(order.first);
     log.start_over();
