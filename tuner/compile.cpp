@@ -18,6 +18,7 @@
 namespace regtune {
 namespace {
 
+constexpr double kShortJobS = 0.05;
 constexpr double kIdentityLimitMs = 60000;
 constexpr std::size_t kMostKeptTexts = 80;  // 64 choices of macros, and other names of a few
 // A job that waits in a channel must fit into its buffer: else we would wait in send() for a worker that waits in
@@ -283,8 +284,11 @@ void CompilePool::feed() {
   // The server forks between its own jobs only.
   while (slots_.size() < std::min(waiting_.size(), static_cast<std::size_t>(processes_)) && server_slot_.jobs.empty())
     slots_.push_back({server_.spawn(), {}, {}});
-  // Many wait: some go ahead to each worker. Few wait: one at a time, so that none waits behind a slow one.
-  const std::size_t depth = std::clamp<std::size_t>(waiting_.size() / (2 * static_cast<std::size_t>(processes_)), 1, 4);
+  // Many short ones wait: some go ahead to each worker, which would idle while we are busy elsewhere. Few or long ones:
+  // one at a time, so that none waits behind a slow one while other workers have nothing left.
+  const bool are_short = answered_ == 0 || usage_.cpu_s / static_cast<double>(answered_) < kShortJobS;
+  const std::size_t many = waiting_.size() / (2 * static_cast<std::size_t>(processes_));
+  const std::size_t depth = are_short ? std::clamp<std::size_t>(many, 1, 4) : 1;
   for (std::size_t filled = 0; filled < depth; ++filled)
     for (Slot& slot : slots_)
       if (slot.jobs.size() <= filled && !waiting_.empty() &&
@@ -328,6 +332,7 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
 
 void CompilePool::account(const Message& reply) {
   usage_.cpu_s += reply.at("cpu_s").get<double>();
+  ++answered_;
   double& peak = peak_mib_of_[reply.at("pid").get<pid_t>()];
   usage_.peak_mib += reply.at("peak_mib").get<double>() - peak;
   peak = reply.at("peak_mib").get<double>();

@@ -100,6 +100,7 @@ class CompilePool {
   std::vector<Slot> slots_;
   Slot server_slot_;
   CompileUsage usage_;
+  std::size_t answered_ = 0;  // jobs whose use is in usage_
   std::map<pid_t, double> peak_mib_of_;
 };
 

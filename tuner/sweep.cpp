@@ -143,16 +143,18 @@ std::size_t Sweep::add(const std::vector<Build>& builds) {
   builds_.insert(builds_.end(), builds.begin(), builds.end());
   undelivered_ += builds.size();
   if (infers_) form_groups(first_new);
+  std::vector<int> kept_ones;
   for (std::size_t i = first_new; i < builds_.size(); ++i) {
     const auto index = static_cast<int>(i);
     if (std::optional<BuildCode> kept = keeper_.find(way_of(builds_[i]), kernel_, builds_[i])) {
       waiting_for_steps_.erase(index);
       ready_[index] = std::move(*kept);
-      know(index);
+      kept_ones.push_back(index);
     } else if (!waiting_for_steps_.contains(index)) {
       queue_.push_back(index);
     }
   }
+  for (const int index : kept_ones) know(index);  // once it is certain which of the others are kept too
   feed();
   pool_.feed();
   return builds.size() - (skipped_ - skipped_before);
