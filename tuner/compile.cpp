@@ -284,11 +284,12 @@ void CompilePool::feed() {
   // The server forks between its own jobs only.
   while (slots_.size() < std::min(waiting_.size(), static_cast<std::size_t>(processes_)) && server_slot_.jobs.empty())
     slots_.push_back({server_.spawn(), {}, {}});
-  // Many short ones wait: some go ahead to each worker, which would idle while we are busy elsewhere. Few or long ones:
-  // one at a time, so that none waits behind a slow one while other workers have nothing left.
+  // While many wait some go ahead to each worker, which would idle while we are busy elsewhere: more of the short ones.
+  // While few wait, one at a time, so that none waits behind a slow one while other workers have nothing left.
   const bool are_short = answered_ == 0 || usage_.cpu_s / static_cast<double>(answered_) < kShortJobS;
   const std::size_t many = waiting_.size() / (2 * static_cast<std::size_t>(processes_));
-  const std::size_t depth = are_short ? std::clamp<std::size_t>(many, 1, 4) : 1;
+  const std::size_t most = are_short ? 4 : waiting_.size() >= static_cast<std::size_t>(processes_) ? 2 : 1;
+  const std::size_t depth = std::clamp<std::size_t>(are_short ? many : most, 1, most);
   for (std::size_t filled = 0; filled < depth; ++filled)
     for (Slot& slot : slots_)
       if (slot.jobs.size() <= filled && !waiting_.empty() &&
