@@ -143,16 +143,19 @@ std::size_t Sweep::add(const std::vector<Build>& builds) {
   builds_.insert(builds_.end(), builds.begin(), builds.end());
   undelivered_ += builds.size();
   if (infers_) form_groups(first_new);
+  std::vector<int> kept_now;
   for (std::size_t i = first_new; i < builds_.size(); ++i) {
     const auto index = static_cast<int>(i);
     if (std::optional<BuildCode> kept = keeper_.find(way_of(builds_[i]), kernel_, builds_[i])) {
       waiting_for_steps_.erase(index);
       ready_[index] = std::move(*kept);
-      know(index);
+      kept_now.push_back(index);
     } else if (!waiting_for_steps_.contains(index)) {
       queue_.push_back(index);
     }
   }
+  // Behind the loop: a step would have caps compiled that are kept too, and were not looked up yet.
+  for (const int index : kept_now) know(index);
   feed();
   pool_.feed();
   return builds.size() - (skipped_ - skipped_before);
