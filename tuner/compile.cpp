@@ -25,15 +25,6 @@ constexpr std::size_t kMostKeptTexts = 80;  // 64 choices of macros, and other n
 // its own for us to read.
 constexpr std::size_t kLargestAheadBytes = 32 * 1024;
 
-Message binary(const std::string& bytes) {
-  return Message::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
-}
-
-std::string text_of(const Message& binary_value) {
-  const auto& bytes = binary_value.get_binary();
-  return {bytes.begin(), bytes.end()};
-}
-
 Message job_message(const CompileJob& job) {
   Message message{{"source", binary(job.request.source)},
                   {"file_name", job.request.file_name},
@@ -49,8 +40,8 @@ CompiledCode code_from(const Message& reply, int id) {
   CompiledCode code;
   code.id = id;
   code.compiled = reply.at("compiled");
-  code.cubin = text_of(reply.at("cubin"));
-  code.log = text_of(reply.at("log"));
+  code.cubin = bytes_of(reply.at("cubin"));
+  code.log = bytes_of(reply.at("log"));
   code.lowered_names = reply.at("lowered_names");
   code.seconds = reply.at("seconds");
   code.link_seconds = reply.at("link_seconds");
@@ -92,7 +83,7 @@ class Compilers {
     if (asked.contains("identify")) return identify();
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = cpu_seconds();
-    NvrtcRequest request{text_of(asked.at("source")), asked.at("file_name"), asked.at("options"),
+    NvrtcRequest request{bytes_of(asked.at("source")), asked.at("file_name"), asked.at("options"),
                          asked.at("name_expressions"), asked.at("lto_ir") ? NvrtcOutput::lto_ir : NvrtcOutput::cubin};
     NvrtcReply reply =
         request.output == NvrtcOutput::lto_ir ? lto_ir(request, asked.at("keep_lto_ir")) : nvrtc().compile(request);
@@ -198,23 +189,17 @@ ForkServer compile_server() {
                     });
 }
 
-std::string make_scratch_folder() {
-  std::error_code failure;
-  std::string pattern = (std::filesystem::temp_directory_path(failure) / "regtune-XXXXXX").string();
-  if (failure || !mkdtemp(pattern.data())) return "";
-  // Headers are precompiled for one kind of output: NVRTC does not take those of the other.
-  for (const char* kind : {"plain", "lto"}) std::filesystem::create_directory(pattern + "/" + kind, failure);
-  return pattern;
-}
-
 }  // namespace
 
 CompilePool::CompilePool(int processes, double limit_s)
-    : processes_(processes), limit_s_(limit_s), scratch_folder_(make_scratch_folder()), server_(compile_server()) {}
+    : processes_(processes), limit_s_(limit_s), server_(compile_server()) {}
 
-CompilePool::~CompilePool() {
-  std::error_code ignored;
-  if (!scratch_folder_.empty()) std::filesystem::remove_all(scratch_folder_, ignored);
+std::string CompilePool::header_folder(NvrtcOutput output) const {
+  if (scratch_.path().empty()) return "";
+  const std::filesystem::path folder = scratch_.path() / (output == NvrtcOutput::lto_ir ? "lto" : "plain");
+  std::error_code failure;
+  std::filesystem::create_directory(folder, failure);
+  return failure ? "" : folder.string();
 }
 
 const CompilerIdentity& CompilePool::identity() {

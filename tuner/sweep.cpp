@@ -45,13 +45,6 @@ Sweep::Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper, CompileBud
       budget_(std::move(budget)),
       why_plain_(why_not_linked(pool.identity(), unit_)) {}
 
-// Precompiled headers of one kind of output serve no other. The text that all caps share is compiled once, and so
-// needs none: to precompile costs more than to compile.
-std::string Sweep::header_folder(NvrtcOutput output) const {
-  if (pool_.scratch_folder().empty()) return "";
-  return pool_.scratch_folder() + (output == NvrtcOutput::lto_ir ? "/lto" : "/plain");
-}
-
 bool Sweep::shares_text(const Build& build) const {
   const SourceChoice& choice = build.choice;
   const bool is_authors = choice.macros.empty() && choice.instance.empty();
@@ -63,11 +56,13 @@ bool Sweep::is_cap(const Build& build) {
 }
 
 CompileJob Sweep::plain_job(int id, const Build& build, bool in_server) const {
-  return {id, compile_request(unit_, build, NvrtcOutput::cubin, header_folder(NvrtcOutput::cubin)), {}, in_server};
+  return {
+      id, compile_request(unit_, build, NvrtcOutput::cubin, pool_.header_folder(NvrtcOutput::cubin)), {}, in_server};
 }
 
 CompileJob Sweep::linked_job(int id, const Build& build, bool only_this_kernel) const {
-  const std::string folder = shares_text(build) ? "" : header_folder(NvrtcOutput::lto_ir);
+  // The text that all caps share is compiled once: to precompile its headers costs more than to compile it.
+  const std::string folder = shares_text(build) ? "" : pool_.header_folder(NvrtcOutput::lto_ir);
   const std::string kernel_to_keep = only_this_kernel && several_kernels_ ? kernel_of(build) : "";
   std::string why_not;  // none: the constructor has asked
   return {id, compile_request(unit_, build, NvrtcOutput::lto_ir, folder),
