@@ -66,6 +66,12 @@ TEST_P(Replay, HasEveryCapInForceOrSaysWhatOverrodeIt) {
     if (!trial.facts) continue;
     const Budget& budget = trial.facts->budget;
     EXPECT_EQ(budget.asked, cap->registers_per_thread) << spelled(trial);
+    if (budget.status == BudgetStatus::inferred) {  // the code of another cap, under which it fits this one too
+      EXPECT_EQ(trial.facts->register_ceiling, 0) << spelled(trial);
+      EXPECT_LE(trial.facts->registers_per_thread, cap->registers_per_thread) << spelled(trial);
+      EXPECT_NE(budget.note.find("not compiled"), std::string::npos) << spelled(trial) << ": " << budget.note;
+      continue;
+    }
     EXPECT_LE(trial.facts->registers_per_thread, trial.facts->register_ceiling) << spelled(trial);
     if (budget.status == BudgetStatus::in_force) {
       EXPECT_EQ(trial.facts->register_ceiling, std::max(24, std::min(cap->registers_per_thread, 255)))
