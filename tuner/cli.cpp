@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 
+#include "nvcc_command.hpp"
 #include "regtune/error.hpp"
 #include "study_scope.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 namespace po = boost::program_options;
 using Arguments = std::vector<std::string>;
 
-constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options]
+constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options, or a whole nvcc command]
        regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
@@ -75,6 +76,7 @@ po::options_description compile_options(const char* arch, const std::string& mea
   options.add_options()                                                                                    //
       ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")              //
       ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                   //
+      ("show-source", po::bool_switch(), "print the text that the compiler is given, and stop")            //
       ("arch", po::value<std::string>()->value_name(arch), meaning.c_str())                                //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
       ("compile-limit", po::value<double>()->default_value(600)->value_name("S"), "seconds for one compilation");
@@ -205,6 +207,16 @@ DescriptionFlags description_flags(const po::variables_map& values, const Argume
           list_value(values, "metric")};
 }
 
+ShowSourceRequest show_source_request(const po::variables_map& values, const Arguments& compiler_arguments) {
+  ShowSourceRequest request;
+  request.source = only_positional(values, "source", "KERNEL.cu");
+  request.flags = description_flags(values, compiler_arguments);
+  request.architecture = optional_value<std::string>(values, "arch");
+  request.device = values["device"].as<int>();
+  request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
+  return request;
+}
+
 int jobs_value(const po::variables_map& values) {
   const int jobs = optional_value<int>(values, "jobs").value_or(usable_cores());
   if (jobs < 1 || jobs > 1024)
@@ -310,6 +322,8 @@ Command parse_study(bool is_check, const Arguments& own, const Arguments& behind
   command.explain = !is_check && explain_value(values);
   if (values["help"].as<bool>())
     command.what = ShowText{help_text(options)};
+  else if (values["show-source"].as<bool>())
+    command.what = show_source_request(values, behind);
   else if (is_check)
     command.what = check_request(values, behind);
   else
@@ -402,6 +416,17 @@ Command parse_command_line(const Arguments& arguments) {
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   Arguments own(arguments.begin(), separator);
   const Arguments behind(separator == arguments.end() ? separator : std::next(separator), arguments.end());
+  if (!behind.empty() && is_nvcc(behind.front())) {
+    const CompilerArguments translated = from_nvcc({std::next(behind.begin()), behind.end()});
+    Arguments rest(arguments.begin(), separator);
+    rest.emplace_back("--");
+    rest.insert(rest.end(), translated.kept.begin(), translated.kept.end());
+    Command command = parse_command_line(rest);
+    if (!translated.left_out.empty())
+      command.notes.push_back(
+          fmt::format("of nvcc's options these are left out: {}", fmt::join(translated.left_out, ", ")));
+    return command;
+  }
   const bool lookup = !own.empty() && own.front() == "lookup";
   if (lookup) own.erase(own.begin());
   if (!lookup && !own.empty() && own.front() == "--version")
@@ -456,6 +481,8 @@ Command parse_command_line(const Arguments& arguments) {
   command.explain = explain_value(values);
   if (own.empty() || values["help"].as<bool>())
     command.what = ShowText{help_text(options)};
+  else if (values["show-source"].as<bool>())
+    command.what = show_source_request(values, behind);
   else
     command.what = tune_command(values, behind);
   return command;

@@ -15,6 +15,7 @@
 #include "counters.hpp"
 #include "decide.hpp"
 #include "device.hpp"
+#include "device_text.hpp"
 #include "entrants.hpp"
 #include "instances.hpp"
 #include "kept_codes.hpp"
@@ -73,6 +74,7 @@ TuningRecord head_of_record(const Target& target, const CompilerIdentity& compil
   record.compiler = compiler.name;
   record.source_path = unit.source.path.string();
   record.source_hash = source_hash(unit);
+  record.source_notes = unit.source_notes;
   record.options = description.options;
   record.kernel = signature.mangled_name;
   record.signature = signature.display;
@@ -190,14 +192,15 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     store = Store::open(cache);
   }
 
-  const CompileUnit unit = compile_unit(source, description, target.architecture, compiler);
+  const CompileUnit unit =
+      unit_for_device(compile_unit(source, description, target.architecture, compiler), description, pool);
   KeptCodes kept(store ? &*store : nullptr, unit, compiler);
   Sweep sweep(pool, unit, kept, CompileBudget(request.compile_budget_s));
   if (request.every_cap) sweep.compile_every_cap();
   progress.stage("compiling for the first time");
   const CompiledCode& first = sweep.first();
   const KernelSignature signature =
-      choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
+      choose_kernel(read_cubin(first.cubin), compiled_text(unit), source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names.front());
   const SourceChoices choices = source_choices(description, unit, described_blocks(description));
   const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
