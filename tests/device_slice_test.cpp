@@ -77,6 +77,14 @@ TEST(DeviceSlice, KeepsConditionsWhenWhatStandsBetweenThemGoes) {
   EXPECT_TRUE(holds(body, "__global__ void k() {}"));
 }
 
+TEST(DeviceSlice, AFunctionThatLaunchesIsTheHostsWhateverItIsCalled) {
+  const std::string body =
+      body_of(slice_of("__device__ int scale(int x) { return x; }\n__global__ void k(int* a) { a[0] = scale(1); }\n"
+                       "void scale(int* a, int n) { k<<<1, n>>>(a); }\n"));
+  EXPECT_TRUE(holds(body, "__device__ int scale"));
+  EXPECT_FALSE(holds(body, "<<<"));
+}
+
 TEST(DeviceSlice, LooksIntoNamespacesAndBlocksOfExternC) {
   const std::string body =
       body_of(slice_of("namespace a { namespace {\nvoid host() { puts(\"\"); }\n__global__ void k() {}\n} }\n"

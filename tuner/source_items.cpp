@@ -213,7 +213,12 @@ class ItemReader {
     if (head.body != 0) item.body = tokens_[head.body].offset;
     name_item(item, first, past, head);
     std::set<std::string> uses;
-    for (std::size_t i = first; i < past; ++i) add_uses(i, uses);
+    for (std::size_t i = first; i < past; ++i) {
+      add_uses(i, uses);
+      // Whoever launches kernels and has no qualifier is the host's, even where a kernel is called the same.
+      const bool launches = is(i, '<') && is(i + 1, '<') && is(i + 2, '<');
+      if (launches && item.kind == ItemKind::function) item.kind = ItemKind::host_only;
+    }
     item.uses.assign(uses.begin(), uses.end());
     found_.items.push_back(std::move(item));
     const auto index = static_cast<int>(found_.items.size()) - 1;
