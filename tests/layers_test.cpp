@@ -31,14 +31,19 @@ const std::vector<Names>& layers() {
       {"past_rows"},
       {"store"},
       // tuner: what stands on nothing of the tuner
-      {"bench", "cap_plateaus", "compile_budget", "dynamic_library", "element_type", "elf", "expression", "json_fields",
-       "npy", "nvcc_command", "policy", "progress", "ptxas_report", "scratch_folder", "source_scan", "stand_ins", "statistics",
-       "timing_text", "toolkit", "worker"},
+      {"bench",           "cap_plateaus",   "compile_budget",
+       "dynamic_library", "element_type",   "elf",
+       "expression",      "json_fields",    "npy",
+       "nvcc_command",    "policy",         "progress",
+       "ptxas_report",    "scratch_folder", "source_scan",
+       "stand_ins",       "statistics",     "timing_text",
+       "toolkit",         "worker"},
       // other people's interfaces and formats
       {"cubin", "description", "driver", "fork_server", "measure_json", "ncu", "nvml", "nvrtc", "source_items",
        "throttle_watch"},
       // the stages, in the order in which they build on each other
-      {"code_equality", "launched_instances", "macros", "nvjitlink", "race_field", "record_json", "signature", "static_facts"},
+      {"code_equality", "launched_instances", "macros", "nvjitlink", "race_field", "record_json", "signature",
+       "static_facts"},
       {"device_slice", "template_arguments"},
       {"confirmation", "source"},
       {"link_options"},
