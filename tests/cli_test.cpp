@@ -54,9 +54,15 @@ TEST(Cli, AWholeNvccCommandMayStandBehindTheDashes) {
   EXPECT_NE(command.notes.front().find("-arch=sm_80, -o k"), std::string::npos) << command.notes.front();
 }
 
+TEST(Cli, ANvccCommandIsRefusedWhereNothingIsCompiledWithIt) {
+  for (const char* name : {"lookup", "verify", "replay"})
+    EXPECT_THROW(parse_command_line({name, "k", "--", "nvcc", "-arch=sm_80", "k.cu"}), Error) << name;
+}
+
 TEST(Cli, ShowSourceGoesWithEveryCommandThatCompilesASource) {
   for (const Arguments& arguments : {Arguments{"k.cu", "--show-source", "--arch", "sm_80"},
-                                     Arguments{"analyze", "k.cu", "--show-source", "--arch", "sm_80"}}) {
+                                     Arguments{"analyze", "k.cu", "--show-source", "--arch", "sm_80"},
+                                     Arguments{"check", "k.cu", "--show-source", "--arch", "sm_80"}}) {
     const Command command = parse_command_line(arguments);
     const auto* show = std::get_if<ShowSourceRequest>(&command.what);
     ASSERT_NE(show, nullptr);

@@ -36,10 +36,6 @@ std::vector<ElementType> element_types(const WorkloadPlan& plan) {
 
 constexpr const char* kPurposes[] = {"fill", "compare", "show"};
 
-Message binary(const std::string& bytes) {
-  return Message::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
-}
-
 Message parameter_message(const ParameterPlan& parameter) {
   if (const auto* scalar = std::get_if<ScalarPlan>(&parameter)) return {{"bytes", binary(scalar->bytes)}};
   const auto& buffer = std::get<BufferPlan>(parameter);

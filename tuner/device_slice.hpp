@@ -41,8 +41,8 @@ class DeviceSlice {
   // The text for the compiler, without what has been taken out so far.
   std::string text() const;
 
-  // Takes out what these complaints are about. False where nothing could be: they are about a kernel, a data member or
-  // a header of the toolkit.
+  // Takes out what these complaints are about. False where nothing could be: they are about a kernel or a header of
+  // the toolkit.
   bool take_out(const std::vector<Complaint>& complaints);
 
   // Of the kernel templates, for the compiler to make code of.
