@@ -36,26 +36,6 @@ std::vector<std::string> words_of(const std::optional<std::string>& template_id)
   return words;
 }
 
-// The files of nvcc's -include among the options, which become part of the text.
-std::vector<std::string> take_pre_included(std::vector<std::string>& options) {
-  std::vector<std::string> files;
-  for (std::size_t i = 0; i < options.size();) {
-    const bool apart = options[i] == "-include" || options[i] == "--pre-include";
-    const std::string joined = "--pre-include=";
-    if (apart && i + 1 < options.size()) {
-      files.push_back(options[i + 1]);
-      options.erase(options.begin() + static_cast<std::ptrdiff_t>(i),
-                    options.begin() + static_cast<std::ptrdiff_t>(i) + 2);
-    } else if (options[i].starts_with(joined)) {
-      files.push_back(options[i].substr(joined.size()));
-      options.erase(options.begin() + static_cast<std::ptrdiff_t>(i));
-    } else {
-      ++i;
-    }
-  }
-  return files;
-}
-
 std::vector<std::string> project_folders(const CompileUnit& unit) {
   std::vector<std::string> folders = unit.include_folders;
   for (std::size_t i = 0; i < unit.options.size(); ++i) {
@@ -130,9 +110,8 @@ std::vector<Complaint> complaints_in(const std::string& log) {
 
 CompileUnit unit_for_device(CompileUnit unit, const LaunchDescription& description, CompilePool& pool) {
   CompileUnit sliced = unit;
-  const std::vector<std::string> pre_included = take_pre_included(sliced.options);
-  DeviceSlice slice(unit.source.path, unit.source.text, {project_folders(unit), unit.toolkit_folders}, pre_included,
-                    words_of(description.kernel));
+  DeviceSlice slice(unit.source.path, unit.source.text, {project_folders(unit), unit.toolkit_folders},
+                    pre_included_files(unit), words_of(description.kernel));
   if (!slice.holds_host_code()) return unit;
   // The text as it is, where that compiles; with the instances that it launches, where it launches any.
   CompileUnit as_it_is = unit;

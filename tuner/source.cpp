@@ -87,6 +87,18 @@ std::vector<std::string> values_of(const std::vector<std::string>& options, std:
   return values;
 }
 
+std::vector<std::string> without_pre_included(std::vector<std::string> options) {
+  for (auto at = options.begin(); at != options.end();) {
+    const bool apart = *at == "-include" || *at == "--pre-include";
+    const bool joined = at->starts_with("-include=") || at->starts_with("--pre-include=");
+    if (apart || joined)
+      at = options.erase(at, at + (apart && at + 1 != options.end() ? 2 : 1));
+    else
+      ++at;
+  }
+  return options;
+}
+
 int parse_cap(const std::string& text, const std::string& option) {
   int cap = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), cap);
@@ -265,6 +277,10 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
   return unit;
 }
 
+std::vector<std::string> pre_included_files(const CompileUnit& unit) {
+  return values_of(unit.options, {"-include", "--pre-include"});
+}
+
 const std::string& compiled_text(const CompileUnit& unit) {
   return unit.device_text.empty() ? unit.source.text : unit.device_text;
 }
@@ -315,7 +331,8 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
     for (const std::string& folder : folders) request.options.push_back("--include-path=" + folder);
   // What has no qualifier and is still there is called by device code: constexpr functions, constants, lambdas.
   if (request.stand_ins) request.options.emplace_back("-default-device");
-  const std::vector<std::string> options = options_of(unit, build);
+  std::vector<std::string> options = options_of(unit, build);
+  if (request.stand_ins) options = without_pre_included(std::move(options));
   request.options.insert(request.options.end(), options.begin(), options.end());
   if (unit.precompiles_headers && header_end > 0 && !header_folder.empty()) {
     request.options.emplace_back("--pch");
@@ -351,7 +368,7 @@ std::string source_hash(const CompileUnit& unit) {
   std::vector<std::string> folders = unit.include_folders;
   for (std::string& folder : values_of(unit.options, {"-I", "--include-path"})) folders.push_back(std::move(folder));
   hash_includes(hash, unit.source.text, unit.source.path.parent_path(), folders, seen);
-  for (const std::string& file : values_of(unit.options, {"-include", "--pre-include"}))
+  for (const std::string& file : pre_included_files(unit))
     hash_includes(hash, fmt::format("#include \"{}\"", file), "", folders, seen);
   for (const std::string& option : unit.options) hash.add("option", option);
   hash.add("author cap", std::to_string(unit.author_cap));

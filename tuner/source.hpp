@@ -78,6 +78,9 @@ const std::string& compiled_text(const CompileUnit& unit);
 // Has that text compiled in the place of the author's. Empty: the author's text again.
 void set_device_text(CompileUnit& unit, std::string text, const std::optional<std::string>& wanted_kernel);
 
+// The files of nvcc's -include among the options. A device text holds them, and is compiled without those options.
+std::vector<std::string> pre_included_files(const CompileUnit& unit);
+
 // Takes a register cap out of the author's options, and refuses what regtune itself decides (the
 // architecture, the kind of output): Error(usage). The toolkit's header folders come after the author's own.
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
