@@ -253,12 +253,13 @@ struct TuningRecord {
   std::string regtune_version;
   std::string started;  // UTC, ISO 8601
   std::string host;
-  std::string architecture;     // "sm_90"
-  std::optional<GpuState> gpu;  // empty: nothing was timed
-  std::string compiler;         // "NVRTC 13.0.88"
-  std::string route;            // to the codes: "LTO-IR once, then nvJitLink 13.0" or "plain NVRTC: why"
-  std::string source_path;      // as given
-  std::string source_hash;      // of the text and all it includes
+  std::string architecture;                    // "sm_90"
+  std::optional<GpuState> gpu;                 // empty: nothing was timed
+  std::string compiler;                        // "NVRTC 13.0.88"
+  std::string route;                           // to the codes: "LTO-IR once, then nvJitLink 13.0" or "plain NVRTC: why"
+  std::string source_path;                     // as given
+  std::string source_hash;                     // of the text and all it includes
+  std::vector<std::string> source_notes = {};  // where not the text as it is was compiled: what was done to it
   std::vector<std::string> options;
   std::string kernel;     // mangled name
   std::string signature;  // demangled

@@ -55,6 +55,13 @@ TEST(CliOptions, EveryCommandHasHelpAndNeedsNoSubjectForIt) {
   }
 }
 
+TEST(CliOptions, ShowTheSourceOnlyWhereOneIsCompiledAsGiven) {
+  for (const CliCommand command : {CliCommand::tune, CliCommand::analyze, CliCommand::check})
+    EXPECT_TRUE(parse_options(command, {"k.cu", "--show-source"}).flag("show-source"));
+  for (const CliCommand command : {CliCommand::lookup, CliCommand::verify, CliCommand::replay})
+    EXPECT_NE(refusal(command, {"k", "--show-source"}).find("--show-source"), std::string::npos);
+}
+
 TEST(CliOptions, TakeNoAbbreviationAndNoStranger) {
   EXPECT_NE(refusal(CliCommand::tune, {"k.cu", "--kern", "x"}).find("--kern"), std::string::npos);
   EXPECT_NE(refusal(CliCommand::replay, {"run.json", "--cold"}).find("--cold"), std::string::npos);

@@ -45,6 +45,32 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(Cli, AWholeNvccCommandMayStandBehindTheDashes) {
+  const Command command = parse_command_line({"k.cu", "--", "nvcc", "-arch=sm_80", "-DN=4", "k.cu", "-o", "k"});
+  const auto* tune = std::get_if<TuneCommand>(&command.what);
+  ASSERT_NE(tune, nullptr);
+  EXPECT_EQ(tune->request.flags.options, Arguments{"--define-macro=N=4"});
+  ASSERT_EQ(command.notes.size(), 1u);
+  EXPECT_NE(command.notes.front().find("-arch=sm_80, -o k"), std::string::npos) << command.notes.front();
+}
+
+TEST(Cli, ANvccCommandIsRefusedWhereNothingIsCompiledWithIt) {
+  for (const char* name : {"lookup", "verify", "replay"})
+    EXPECT_THROW(parse_command_line({name, "k", "--", "nvcc", "-arch=sm_80", "k.cu"}), Error) << name;
+}
+
+TEST(Cli, ShowSourceGoesWithEveryCommandThatCompilesASource) {
+  for (const Arguments& arguments : {Arguments{"k.cu", "--show-source", "--arch", "sm_80"},
+                                     Arguments{"analyze", "k.cu", "--show-source", "--arch", "sm_80"},
+                                     Arguments{"check", "k.cu", "--show-source", "--arch", "sm_80"}}) {
+    const Command command = parse_command_line(arguments);
+    const auto* show = std::get_if<ShowSourceRequest>(&command.what);
+    ASSERT_NE(show, nullptr);
+    EXPECT_EQ(show->source, "k.cu");
+    EXPECT_EQ(show->architecture, "sm_80");
+  }
+}
+
 TEST(Cli, ACompileBudgetIsForEverySweepAndUnlimitedByDefault) {
   EXPECT_FALSE(tune_of({"k.cu"}).request.compile_budget_s);
   EXPECT_EQ(tune_of({"k.cu", "--compile-budget", "90"}).request.compile_budget_s, 90);

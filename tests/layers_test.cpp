@@ -31,25 +31,29 @@ const std::vector<Names>& layers() {
       {"past_rows"},
       {"store"},
       // tuner: what stands on nothing of the tuner
-      {"bench", "cap_plateaus", "cli_values", "compile_budget", "dynamic_library", "element_type", "elf", "expression",
-       "json_fields", "npy", "policy", "progress", "ptxas_report", "scratch_folder", "source_scan", "statistics",
-       "timing_text", "toolkit", "worker"},
+      {"bench",        "cap_plateaus", "cli_values", "compile_budget", "dynamic_library",
+       "element_type", "elf",          "expression", "json_fields",    "npy",
+       "nvcc_command", "policy",       "progress",   "ptxas_report",   "scratch_folder",
+       "source_scan",  "stand_ins",    "statistics", "timing_text",    "toolkit",
+       "worker"},
       // other people's interfaces and formats
-      {"cubin", "description", "driver", "fork_server", "measure_json", "ncu", "nvml", "nvrtc", "throttle_watch"},
+      {"cubin", "description", "driver", "fork_server", "measure_json", "ncu", "nvml", "nvrtc", "source_items",
+       "throttle_watch"},
       // the stages, in the order in which they build on each other
-      {"code_equality", "macros", "nvjitlink", "race_field", "record_json", "signature", "static_facts"},
-      {"template_arguments"},
+      {"code_equality", "launched_instances", "macros", "nvjitlink", "race_field", "record_json", "signature",
+       "static_facts"},
+      {"device_slice", "template_arguments"},
       {"confirmation", "source"},
       {"link_options"},
       {"compile", "compile_order", "kernel_choice", "search_space", "workload"},
-      {"device_buffers", "source_choices", "sweep"},
+      {"device_buffers", "device_text", "source_choices", "sweep"},
       {"device_sampling"},
       {"device_worker"},
       {"collapse", "decide", "device", "instances", "kept_codes", "measure"},
       {"counters", "past_runs", "recorded_series", "referee", "run_log", "study_scope"},
       {"entrants", "target"},
       {"tuning_plan"},
-      {"analyze_command", "check_command", "lookup_command", "report", "tune"},
+      {"analyze_command", "check_command", "lookup_command", "report", "show_source_command", "tune"},
       {"analysis_report", "cli_options", "explain", "replay_command", "verify_command"},
       {"cli"},
       {"main"},
@@ -58,7 +62,7 @@ const std::vector<Names>& layers() {
 }
 constexpr std::size_t kFirstTunerLayer = 9;
 
-const Names kMadeByTheBuild{"device_code_cu", "schema_sql"};
+const Names kMadeByTheBuild{"device_code_cu", "schema_sql", "stand_ins_cuh"};
 
 struct ThirdParty {
   std::string header;  // its whole name, or its folder with a slash

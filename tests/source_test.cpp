@@ -248,6 +248,21 @@ TEST_F(SourceHash, FollowsIncludeFoldersAndFilesNamedByOptions) {
   }
 }
 
+TEST_F(SourceHash, FollowsPreIncludedFilesThatADeviceTextHolds) {
+  folder_.write("pre.cuh", "1");
+  const std::string pre = (folder_.path() / "pre.cuh").string();
+  CompileUnit unit = unit_of(read_source(folder_.path() / "k.cu"), {"-include", pre, "--ftz=true"}, {"inc"});
+  const std::string as_written = source_hash(unit);
+  set_device_text(unit, "__global__ void k() {}\n", {});
+  EXPECT_EQ(source_hash(unit), as_written);
+  const std::vector<std::string> options = compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "").options;
+  EXPECT_EQ(std::count(options.begin(), options.end(), "-include"), 0) << "the file would be there twice";
+  EXPECT_EQ(std::count(options.begin(), options.end(), pre), 0);
+  EXPECT_EQ(std::count(options.begin(), options.end(), "--ftz=true"), 1);
+  folder_.write("pre.cuh", "2");
+  EXPECT_NE(source_hash(unit), as_written);
+}
+
 TEST_F(SourceHash, LeavesTheToolkitsHeadersToTheCompilersName) {
   CompileUnit unit = unit_of(read_source(folder_.path() / "k.cu"), {}, {"inc"});
   const TemporaryFolder toolkit;

@@ -6,6 +6,7 @@
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "compile_order.hpp"
+#include "device_text.hpp"
 #include "instances.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
@@ -45,10 +46,11 @@ std::optional<Store> open_cache(const AnalyzeRequest& request, Analysis& analysi
   }
 }
 
-std::vector<KernelSignature> kernels_meant(const Subject& subject, const CompiledCode& first) {
+std::vector<KernelSignature> kernels_meant(const Subject& subject, const CompileUnit& unit, const CompiledCode& first) {
   const Cubin cubin = read_cubin(first.cubin);
-  if (subject.pattern) return kernels_matching(cubin, subject.source, *subject.pattern);
-  return {choose_kernel(cubin, subject.source.text, subject.source.path.string(), subject.description.kernel,
+  const Source compiled{subject.source.path, compiled_text(unit)};
+  if (subject.pattern) return kernels_matching(cubin, compiled, *subject.pattern);
+  return {choose_kernel(cubin, compiled.text, subject.source.path.string(), subject.description.kernel,
                         first.lowered_names.empty() ? "" : first.lowered_names.front())};
 }
 
@@ -116,6 +118,7 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
   record.route = sweep.route();
   record.source_path = unit.source.path.string();
   record.source_hash = source_hash(unit);
+  record.source_notes = unit.source_notes;
   record.options = unit.options;
   record.kernel = signature.mangled_name;
   record.signature = signature.display;
@@ -127,12 +130,13 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
 void study_architecture(const Subject& subject, const std::string& architecture, Analysis& analysis) {
   // A pool for each: an NVRTC process serves one set of options.
   CompilePool pool(subject.request.jobs, subject.request.compile_limit_s);
-  const CompileUnit unit = compile_unit(subject.source, subject.description, architecture, pool.identity());
+  const CompileUnit unit = unit_for_device(
+      compile_unit(subject.source, subject.description, architecture, pool.identity()), subject.description, pool);
   KeptCodes keeper(subject.store, unit, pool.identity());
   Sweep survey(pool, unit, keeper, CompileBudget(subject.request.compile_budget_s));
   if (subject.request.every_cap) survey.compile_every_cap();
   subject.progress.stage(fmt::format("{}: compiling for the first time", architecture));
-  for (const KernelSignature& signature : kernels_meant(subject, survey.first()))
+  for (const KernelSignature& signature : kernels_meant(subject, unit, survey.first()))
     analysis.studies.push_back(study(subject, pool.identity(), unit, signature, survey));
 }
 

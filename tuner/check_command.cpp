@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "compile.hpp"
+#include "device_text.hpp"
 #include "kernel_choice.hpp"
 #include "ptxas_report.hpp"
 #include "regtune/error.hpp"
@@ -127,7 +128,8 @@ std::vector<CheckedKernel> compile_and_read(const CheckRequest& request, const s
       architectures_meant(request.architectures, request.device, pool.identity());
   std::vector<CompileUnit> units;
   for (const std::string& architecture : architectures)
-    units.push_back(compile_unit(source, description, architecture, pool.identity()));
+    units.push_back(
+        unit_for_device(compile_unit(source, description, architecture, pool.identity()), description, pool));
   progress.stage(fmt::format("compiling for {}", fmt::join(architectures, ", ")));
   for (std::size_t i = 0; i < units.size(); ++i)
     pool.submit({static_cast<int>(i), compile_request(units[i], {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, false});
@@ -145,7 +147,8 @@ std::vector<CheckedKernel> compile_and_read(const CheckRequest& request, const s
                               architectures[i], code.failure));
     const Cubin cubin = read_cubin(code.cubin);
     const GpuLimits limits = limits_of_target(architectures[i], pool.identity());
-    for (const KernelSignature& signature : kernels_meant(cubin, source, code, wanted))
+    const Source compiled{source.path, compiled_text(units[i])};
+    for (const KernelSignature& signature : kernels_meant(cubin, compiled, code, wanted))
       checked.push_back(checked_kernel(units[i], code, *find_kernel(cubin, signature.mangled_name), signature,
                                        description_for(description, request.flags, signature), limits));
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli_options.hpp"
+#include "nvcc_command.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -63,6 +64,16 @@ DescriptionFlags description_flags(const CliValues& values, const Arguments& com
   flags.tune = values.list("tune");
   flags.metrics = values.list("metric");
   return flags;
+}
+
+ShowSourceRequest show_source_request(const CliValues& values, const Arguments& compiler_arguments) {
+  ShowSourceRequest request;
+  request.source = values.subject();
+  request.flags = description_flags(values, compiler_arguments);
+  request.architecture = values.text("arch");
+  request.device = values.integer("device").value();
+  request.compile_limit_s = compile_limit_value(values);
+  return request;
 }
 
 TuneCommand tune_command(const CliValues& values, const Arguments& compiler_arguments) {
@@ -184,6 +195,15 @@ void refuse_compiler_options(CliCommand command, const Arguments& behind) {
   throw Error(ErrorKind::usage, fmt::format("regtune {} takes no compiler options: {}", why, fmt::join(behind, " ")));
 }
 
+// A whole nvcc command line behind -- becomes the options that NVRTC takes, and a note of those that it does not.
+void take_nvcc_command(Arguments& behind, std::vector<std::string>& notes) {
+  if (behind.empty() || !is_nvcc(behind.front())) return;
+  CompilerArguments translated = from_nvcc({std::next(behind.begin()), behind.end()});
+  behind = std::move(translated.kept);
+  if (!translated.left_out.empty())
+    notes.push_back(fmt::format("of nvcc's options these are left out: {}", fmt::join(translated.left_out, ", ")));
+}
+
 }  // namespace
 
 bool wants_json(const Arguments& arguments) {
@@ -195,14 +215,15 @@ Command parse_command_line(const Arguments& arguments) {
   // Boost.Program_options forgets where "--" stood: what follows it is cut off before it looks.
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   Arguments own(arguments.begin(), separator);
-  const Arguments behind(separator == arguments.end() ? separator : std::next(separator), arguments.end());
+  Arguments behind(separator == arguments.end() ? separator : std::next(separator), arguments.end());
   if (own.empty()) return {false, false, ShowText{help_text(CliCommand::tune)}};
   if (own.front() == "--version") return {false, false, ShowText{"regtune " REGTUNE_VERSION "\n"}};
 
   const CliCommand which = take_command(own);
   refuse_compiler_options(which, behind);
-  const CliValues values = parse_options(which, own);
   Command command;
+  take_nvcc_command(behind, command.notes);
+  const CliValues values = parse_options(which, own);
   command.json = values.flag("json");
   command.quiet = values.flag("quiet");
   if (values.flag("help")) {
@@ -210,6 +231,10 @@ Command parse_command_line(const Arguments& arguments) {
     return command;
   }
   command.explain = explain_value(values);
+  if (values.flag("show-source")) {
+    command.what = show_source_request(values, behind);
+    return command;
+  }
   switch (which) {
     case CliCommand::tune:
       command.what = tune_command(values, behind);

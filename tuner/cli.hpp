@@ -10,6 +10,7 @@
 #include "lookup_command.hpp"
 #include "replay_command.hpp"
 #include "report.hpp"
+#include "show_source_command.hpp"
 #include "tune.hpp"
 #include "verify_command.hpp"
 
@@ -38,8 +39,11 @@ struct ReplayCommand {
 struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
-  std::variant<ShowText, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand, VerifyRequest> what;
-  bool explain = false;  // a line for each variant behind the report
+  std::variant<ShowText, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand,
+               VerifyRequest>
+      what;
+  bool explain = false;                 // a line for each variant behind the report
+  std::vector<std::string> notes = {};  // for the person who typed it
 };
 
 // `arguments` without the program's name. Throws Error(usage).

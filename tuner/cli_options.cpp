@@ -14,7 +14,7 @@ namespace {
 namespace po = boost::program_options;
 using Arguments = std::vector<std::string>;
 
-constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options]
+constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options, or a whole nvcc command]
        regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
@@ -66,6 +66,7 @@ po::options_description compile_options(const char* arch, const std::string& mea
   options.add_options()                                                                                    //
       ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")              //
       ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                   //
+      ("show-source", po::bool_switch(), "print the text that the compiler is given, and stop")            //
       ("arch", po::value<std::string>()->value_name(arch), meaning.c_str())                                //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
       ("compile-limit", po::value<double>()->default_value(600)->value_name("S"), "seconds for one compilation");

@@ -30,7 +30,9 @@ Message job_message(const CompileJob& job) {
                   {"file_name", job.request.file_name},
                   {"options", job.request.options},
                   {"name_expressions", job.request.name_expressions},
-                  {"lto_ir", job.request.output == NvrtcOutput::lto_ir}};
+                  {"lto_ir", job.request.output == NvrtcOutput::lto_ir},
+                  {"stand_ins", job.request.stand_ins},
+                  {"empty_headers", job.request.empty_headers}};
   if (job.link_options) message["link_options"] = *job.link_options;
   message["keep_lto_ir"] = job.others_link_it;
   return message;
@@ -83,8 +85,13 @@ class Compilers {
     if (asked.contains("identify")) return identify();
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = cpu_seconds();
-    NvrtcRequest request{bytes_of(asked.at("source")), asked.at("file_name"), asked.at("options"),
-                         asked.at("name_expressions"), asked.at("lto_ir") ? NvrtcOutput::lto_ir : NvrtcOutput::cubin};
+    NvrtcRequest request{bytes_of(asked.at("source")),
+                         asked.at("file_name"),
+                         asked.at("options"),
+                         asked.at("name_expressions"),
+                         asked.at("lto_ir") ? NvrtcOutput::lto_ir : NvrtcOutput::cubin,
+                         asked.at("stand_ins"),
+                         asked.at("empty_headers")};
     NvrtcReply reply =
         request.output == NvrtcOutput::lto_ir ? lto_ir(request, asked.at("keep_lto_ir")) : nvrtc().compile(request);
     const auto link_start = std::chrono::steady_clock::now();
@@ -119,6 +126,7 @@ class Compilers {
     hash.add("source", request.source);
     for (const std::string& option : request.options) hash.add("option", option);
     for (const std::string& expression : request.name_expressions) hash.add("name expression", expression);
+    for (const std::string& header : request.empty_headers) hash.add("empty header", header);
     const std::string key = hash.hex();
     const auto known = made_.find(key);
     if (known != made_.end()) return known->second;

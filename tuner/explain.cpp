@@ -105,6 +105,7 @@ std::string explanation(const TuningRecord& record) {
   std::string text =
       fmt::format("\nwhy, for {} on {}\ncompiler: {}\n", record.signature, record.architecture, record.compiler);
   if (!record.route.empty()) text += fmt::format("way to the machine code: {}\n", record.route);
+  for (const std::string& note : record.source_notes) text += "source: " + note + "\n";
   if (record.verdict) text += fmt::format("verdict: {}: {}\n", to_string(record.verdict->kind), record.verdict->reason);
   for (const Trial& trial : record.trials) text += explain_trial(record, trial) + "\n";
   return text;

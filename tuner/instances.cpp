@@ -46,7 +46,7 @@ void name_instances(Sweep& sweep, const CompileUnit& unit, const SourceChoices& 
     const BuildCode code = sweep.name_instance(choice);
     if (code.facts) {
       const Cubin cubin = read_cubin(code.cubin);
-      check_parameters(authors, kernel_signature(*find_kernel(cubin, code.kernel), unit.source.text), choice);
+      check_parameters(authors, kernel_signature(*find_kernel(cubin, code.kernel), compiled_text(unit)), choice);
     } else {
       progress.note(fmt::format("regtune: {} does not compile: {}", spell(choice),
                                 code.failure.substr(0, code.failure.find('\n'))));

@@ -21,8 +21,7 @@ std::string hint_for_templates(std::string_view source_text) {
   std::string text;
   for (const ScannedKernel& kernel : scan_kernels(source_text))
     if (kernel.is_template)
-      text += fmt::format("\n  {} (line {}) is a template: name its arguments, --kernel '{}<...>'", kernel.name,
-                          kernel.line, kernel.name);
+      text += fmt::format("\n  {} is a template: name its arguments, --kernel '{}<...>'", kernel.name, kernel.name);
   return text;
 }
 

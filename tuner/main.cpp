@@ -26,6 +26,14 @@ int run(const ShowText& show, const Command&) {
   return 0;
 }
 
+int run(const ShowSourceRequest& request, const Command& command) {
+  const ShownSource shown = show_source(request);
+  Progress progress(command.quiet);
+  for (const std::string& note : shown.notes) progress.note("regtune: " + note);
+  fmt::print("{}", shown.text);
+  return 0;
+}
+
 void write_record(const TuningRecord& record, const std::filesystem::path& file) {
   std::ofstream out(file);
   out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
@@ -134,6 +142,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> served = serve_profiled(arguments)) return *served;
   try {
     const Command command = parse_command_line(arguments);
+    for (const std::string& note : command.notes) Progress(command.quiet).note("regtune: " + note);
     return std::visit([&](const auto& what) { return run(what, command); }, command.what);
   } catch (const Error& failure) {
     return fail(failure, wants_json(arguments));

@@ -9,6 +9,7 @@
 
 #include "dynamic_library.hpp"
 #include "regtune/error.hpp"
+#include "stand_ins.hpp"
 #include "toolkit.hpp"
 
 namespace regtune {
@@ -182,8 +183,20 @@ NvrtcReply Nvrtc::compile(const NvrtcRequest& request) const {
     return reply;
   }
   nvrtcProgram created = nullptr;
+  std::vector<const char*> header_texts;
+  std::vector<const char*> header_names;
+  if (request.stand_ins)
+    for (const auto& [name, text] : stand_ins()) {
+      header_names.push_back(name.c_str());
+      header_texts.push_back(text.c_str());
+    }
+  for (const std::string& name : request.empty_headers) {
+    header_names.push_back(name.c_str());
+    header_texts.push_back("");
+  }
   nvrtcResult result =
-      library_->create(&created, request.source.c_str(), request.file_name.c_str(), 0, nullptr, nullptr);
+      library_->create(&created, request.source.c_str(), request.file_name.c_str(),
+                       static_cast<int>(header_names.size()), header_texts.data(), header_names.data());
   if (result != NVRTC_SUCCESS) {
     reply.log = fmt::format("{}: NVRTC cannot start: {}", request.file_name, library_->error_string(result));
     return reply;

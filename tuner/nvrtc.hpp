@@ -22,6 +22,8 @@ struct NvrtcRequest {
   std::vector<std::string> options;           // as NVRTC takes them
   std::vector<std::string> name_expressions;  // "sgemm<128, float>"
   NvrtcOutput output = NvrtcOutput::cubin;
+  bool stand_ins = false;                       // the host's standard headers are those of stand_ins.hpp
+  std::vector<std::string> empty_headers = {};  // found by these names, and nothing in them
 };
 
 struct NvrtcReply {

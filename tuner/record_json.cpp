@@ -351,6 +351,7 @@ Json record_json(const TuningRecord& r) {
     if (measured && r.work != Work{}) written["rates"] = rates_json(r.work, measured->time_ms.median);
   }
   if (!r.route.empty()) json["route"] = r.route;
+  if (!r.source_notes.empty()) json["source_notes"] = r.source_notes;
   if (r.clocks) json["clocks"] = clocks_json(*r.clocks);
   if (r.work != Work{}) json["work"] = work_json(r.work);
   if (r.counters) json["counters"] = counters_json(*r.counters);
@@ -373,6 +374,7 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     if (find(json, "route")) read(json, "route", r.route);
     read(json, "source_path", r.source_path);
     read(json, "source_hash", r.source_hash);
+    if (find(json, "source_notes")) read(json, "source_notes", r.source_notes);
     read(json, "options", r.options);
     read(json, "kernel", r.kernel);
     read(json, "signature", r.signature);

@@ -87,6 +87,18 @@ std::vector<std::string> values_of(const std::vector<std::string>& options, std:
   return values;
 }
 
+std::vector<std::string> without_pre_included(std::vector<std::string> options) {
+  for (auto at = options.begin(); at != options.end();) {
+    const bool apart = *at == "-include" || *at == "--pre-include";
+    const bool joined = at->starts_with("-include=") || at->starts_with("--pre-include=");
+    if (apart || joined)
+      at = options.erase(at, at + (apart && at + 1 != options.end() ? 2 : 1));
+    else
+      ++at;
+  }
+  return options;
+}
+
 int parse_cap(const std::string& text, const std::string& option) {
   int cap = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), cap);
@@ -122,6 +134,7 @@ std::size_t end_of_headers(std::string_view text) {
     if (token.kind != TokenKind::directive) break;
     std::string directive = spelling(text, token);
     std::erase_if(directive, [](char c) { return c == ' ' || c == '\t'; });
+    if (directive.starts_with("#line")) break;  // another file begins, and its lines are counted from there
     if (directive.starts_with("#if")) ++depth;
     if (directive.starts_with("#endif")) --depth;
     included = included || directive.starts_with("#include");
@@ -259,10 +272,24 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
   unit.fixed_options = compiler.fixed_options;
   if (description.kernel && description.kernel->find('<') != std::string::npos)
     unit.name_expressions.push_back(*description.kernel);
-  if (holds_kernel(source.text, description.kernel)) unit.header_end = end_of_headers(source.text);
   unit.precompiles_headers = compiler.precompiles_headers;
-  unit.keeps_cluster = declares_cluster(source.text, description.kernel);
+  set_device_text(unit, "", description.kernel);
   return unit;
+}
+
+std::vector<std::string> pre_included_files(const CompileUnit& unit) {
+  return values_of(unit.options, {"-include", "--pre-include"});
+}
+
+const std::string& compiled_text(const CompileUnit& unit) {
+  return unit.device_text.empty() ? unit.source.text : unit.device_text;
+}
+
+void set_device_text(CompileUnit& unit, std::string text, const std::optional<std::string>& wanted_kernel) {
+  unit.device_text = std::move(text);
+  const std::string& compiled = compiled_text(unit);
+  unit.header_end = holds_kernel(compiled, wanted_kernel) ? end_of_headers(compiled) : 0;
+  unit.keeps_cluster = declares_cluster(compiled, wanted_kernel);
 }
 
 int cap_of(const CompileUnit& unit, const RegisterPolicy& policy) {
@@ -277,11 +304,11 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
   request.output = output;
   request.file_name = unit.source.path.string();
   const std::string file = quoted_literal(request.file_name);
-  const std::string text = with_macros(unit.source.text, build.choice.macros);
+  const std::string text = with_macros(compiled_text(unit), build.choice.macros);
   const std::size_t header_end = unit.header_end == 0 ? 0 : end_of_headers(text);
   const std::string headers = text.substr(0, header_end);
   const auto header_lines = std::count(headers.begin(), headers.end(), '\n');
-  request.source = missing_macros(unit.source.text, build.choice.macros);
+  request.source = missing_macros(compiled_text(unit), build.choice.macros);
   // NVRTC precompiles no headers behind a #line, and without anything in front none is needed.
   if (!request.source.empty()) request.source += fmt::format("#line 1 {}\n", file);
   request.source += headers;
@@ -291,15 +318,21 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
   request.source += fmt::format("#line {} {}\n{}", header_lines + 1, file, text.substr(header_end));
   request.name_expressions = unit.name_expressions;
   if (!build.choice.instance.empty()) request.name_expressions = {build.choice.instance};
+  if (request.name_expressions.empty()) request.name_expressions = unit.launched_instances;
   if (build.choice.renamed)
     for (std::string& expression : request.name_expressions)
-      expression.insert(begin_of_last_name(expression), "cutlass_");
+      if (last_name(expression) == unit.kernel_name) expression.insert(begin_of_last_name(expression), "cutlass_");
+  request.stand_ins = !unit.device_text.empty();
+  request.empty_headers = unit.empty_headers;
   request.options = {"--gpu-architecture=" + unit.architecture};
   if (output == NvrtcOutput::cubin) request.options.emplace_back("--ptxas-options=-v");
   request.options.insert(request.options.end(), unit.fixed_options.begin(), unit.fixed_options.end());
   for (const std::vector<std::string>& folders : {unit.include_folders, unit.toolkit_folders})
     for (const std::string& folder : folders) request.options.push_back("--include-path=" + folder);
-  const std::vector<std::string> options = options_of(unit, build);
+  // What has no qualifier and is still there is called by device code: constexpr functions, constants, lambdas.
+  if (request.stand_ins) request.options.emplace_back("-default-device");
+  std::vector<std::string> options = options_of(unit, build);
+  if (request.stand_ins) options = without_pre_included(std::move(options));
   request.options.insert(request.options.end(), options.begin(), options.end());
   if (unit.precompiles_headers && header_end > 0 && !header_folder.empty()) {
     request.options.emplace_back("--pch");
@@ -335,7 +368,7 @@ std::string source_hash(const CompileUnit& unit) {
   std::vector<std::string> folders = unit.include_folders;
   for (std::string& folder : values_of(unit.options, {"-I", "--include-path"})) folders.push_back(std::move(folder));
   hash_includes(hash, unit.source.text, unit.source.path.parent_path(), folders, seen);
-  for (const std::string& file : values_of(unit.options, {"-include", "--pre-include"}))
+  for (const std::string& file : pre_included_files(unit))
     hash_includes(hash, fmt::format("#include \"{}\"", file), "", folders, seen);
   for (const std::string& option : unit.options) hash.add("option", option);
   hash.add("author cap", std::to_string(unit.author_cap));

@@ -64,7 +64,22 @@ struct CompileUnit {
   // The wanted kernel declares blocks per cluster, the third launch bound, and every budget but __maxnreg__ keeps it.
   bool keeps_cluster = false;
   std::string kernel_name;  // unqualified, as the source spells it; needed by builds that rename it
+  // Where the compiler does not take the author's text: its device part with the headers' (device_slice.hpp). Empty:
+  // it takes the text as it is.
+  std::string device_text;
+  std::vector<std::string> launched_instances;  // of kernel templates, as the file itself launches them
+  std::vector<std::string> empty_headers;       // named by the toolkit's headers, and not there
+  std::vector<std::string> source_notes;        // what is different from the author's text, a sentence each
 };
+
+// What is compiled: the author's text, or its device part.
+const std::string& compiled_text(const CompileUnit& unit);
+
+// Has that text compiled in the place of the author's. Empty: the author's text again.
+void set_device_text(CompileUnit& unit, std::string text, const std::optional<std::string>& wanted_kernel);
+
+// The files of nvcc's -include among the options. A device text holds them, and is compiled without those options.
+std::vector<std::string> pre_included_files(const CompileUnit& unit);
 
 // Takes a register cap out of the author's options, and refuses what regtune itself decides (the
 // architecture, the kind of output): Error(usage). The toolkit's header folders come after the author's own.

@@ -101,6 +101,8 @@ const CompiledCode& Sweep::first() {
   budget_.stop();
   first_is_measured_ = true;
   if (!first_.compiled) throw not_compiled(first_.failure);
+  // Instances that the file itself launches are there to be chosen from, and name no choice.
+  if (unit_.name_expressions.empty()) first_.lowered_names.clear();
   return first_;
 }
 

@@ -9,6 +9,7 @@
 #include "counters.hpp"
 #include "decide.hpp"
 #include "device.hpp"
+#include "device_text.hpp"
 #include "entrants.hpp"
 #include "instances.hpp"
 #include "kept_codes.hpp"
@@ -111,7 +112,8 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   if (target.gpu) store = Store::open(cache = request.cache ? *request.cache : default_cache_path());
   Store* const kept_in = store ? &*store : nullptr;
 
-  const CompileUnit unit = compile_unit(source, description, target.architecture, compiler);
+  const CompileUnit unit =
+      unit_for_device(compile_unit(source, description, target.architecture, compiler), description, pool);
   KeptCodes kept(kept_in, unit, compiler);
   Sweep sweep(pool, unit, kept, CompileBudget(request.compile_budget_s));
   if (request.every_cap) sweep.compile_every_cap();

@@ -64,7 +64,7 @@ TuningPlan plan_tuning(const CompileUnit& unit, const LaunchDescription& descrip
   TuningPlan plan;
   plan.options = description.options;
   const Cubin cubin = read_cubin(first.cubin);
-  plan.signature = choose_kernel(cubin, unit.source.text, unit.source.path.string(), description.kernel,
+  plan.signature = choose_kernel(cubin, compiled_text(unit), unit.source.path.string(), description.kernel,
                                  first.lowered_names.empty() ? "" : first.lowered_names.front());
   plan.choices = source_choices(description, unit, described_blocks(description));
   plan.workload = plan_workload(description, plan.signature, plan.choices.launches);
@@ -92,6 +92,7 @@ TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, con
   record.compiler = compiler.name;
   record.source_path = unit.source.path.string();
   record.source_hash = source_hash(unit);
+  record.source_notes = unit.source_notes;
   record.options = plan.options;
   record.kernel = plan.signature.mangled_name;
   record.signature = plan.signature.display;

@@ -7,6 +7,7 @@
 #include "compile.hpp"
 #include "decide.hpp"
 #include "device.hpp"
+#include "device_text.hpp"
 #include "instances.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
@@ -158,16 +159,17 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   const Source source = source_of(record);
   const LaunchDescription description = description_of(record, source, request);
   CompilePool pool(request.jobs, kCompileLimitS);
-  const CompileUnit unit = compile_unit(source, description, record.architecture, pool.identity());
-  require_same_source(record, unit);
+  const CompileUnit as_written = compile_unit(source, description, record.architecture, pool.identity());
+  require_same_source(record, as_written);
   const std::vector<Claim> claims = claims_of(record);
   if (claims.empty()) return verification;  // nothing but the author's code was ever near
+  const CompileUnit unit = unit_for_device(as_written, description, pool);
   progress.stage("compiling");
   KeptCodes nothing_kept(nullptr, unit, pool.identity());
   Sweep sweep(pool, unit, nothing_kept);
   const CompiledCode& first = sweep.first();
   const KernelSignature signature =
-      choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
+      choose_kernel(read_cubin(first.cubin), compiled_text(unit), source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names.front());
   const SourceChoices choices = source_choices(description, unit, described_blocks(description));
   const WorkloadPlan plan = plan_workload(description, signature, choices.launches);

@@ -1,0 +1,182 @@
+#include "device_slice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "temporary_folder.hpp"
+
+namespace regtune {
+namespace {
+
+DeviceSlice slice_of(const std::string& text, const std::vector<std::string>& folders = {}) {
+  return DeviceSlice("k.cu", text, {folders, {}}, {}, {});
+}
+
+// The sliced text without the #line that it opens with.
+std::string body_of(const DeviceSlice& slice) {
+  const std::string text = slice.text();
+  return text.substr(text.find('\n') + 1);
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(DeviceSlice, LeavesOutWhatNoKernelNamesAndKeepsEveryLineInItsPlace) {
+  const std::string text =
+      "#include <iostream>\n"
+      "float scale(float x) { return 2 * x; }\n"
+      "std::vector<int> sizes = {1, 2};\n"
+      "__global__ void k(float* a) { a[0] = scale(a[1]); }\n"
+      "int main() {\n  k<<<1, 1>>>(nullptr);\n}\n";
+  const DeviceSlice slice = slice_of(text);
+  EXPECT_TRUE(slice.holds_host_code());
+  const std::string body = body_of(slice);
+  EXPECT_TRUE(holds(body, "float scale(float x) { return 2 * x; }"));
+  EXPECT_TRUE(holds(body, "__global__ void k"));
+  EXPECT_FALSE(holds(body, "main"));
+  EXPECT_FALSE(holds(body, "<<<"));
+  EXPECT_FALSE(holds(body, "sizes"));
+  EXPECT_FALSE(holds(body, "iostream"));
+  EXPECT_EQ(std::count(body.begin(), body.end(), '\n'), std::count(text.begin(), text.end(), '\n'));
+  EXPECT_EQ(std::count(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(body.find("__global__")), '\n'), 3);
+}
+
+TEST(DeviceSlice, ATextOfTheDeviceAloneHoldsNoHostCode) {
+  EXPECT_FALSE(slice_of("__device__ float f(float x) { return x; }\n__global__ void k(float* a) { a[0] = f(1); }\n")
+                   .holds_host_code());
+  EXPECT_TRUE(slice_of("__global__ void k(float* a) { a[0] = M_PI; }\n").holds_host_code());
+}
+
+TEST(DeviceSlice, FollowsNamesThroughMacrosTypesAndConstants) {
+  const std::string body =
+      body_of(slice_of("const int kWidth = 4;\nconst int kUnused = 5;\nstruct Pair { float x[kWidth]; };\n"
+                       "#define MAKE(v) Pair v\n__global__ void k(float* a) { MAKE(p); a[0] = p.x[0]; }\n"));
+  EXPECT_TRUE(holds(body, "kWidth = 4"));
+  EXPECT_TRUE(holds(body, "struct Pair"));
+  EXPECT_FALSE(holds(body, "kUnused"));
+}
+
+TEST(DeviceSlice, IsNotMisledByStringsCommentsAndRawStrings) {
+  const std::string body = body_of(
+      slice_of("const char* text = \"__global__ void no() {\";\n/* int main() { */\n"
+               "const char* raw = R\"x(}}} main )\" )x\";\n// }\n__global__ void k(float* a) { a[0] = '}'; }\n"));
+  EXPECT_TRUE(holds(body, "__global__ void k(float* a) { a[0] = '}'; }"));
+  EXPECT_FALSE(holds(body, "raw"));
+}
+
+TEST(DeviceSlice, KeepsConditionsWhenWhatStandsBetweenThemGoes) {
+  const std::string body = body_of(slice_of(
+      "#ifdef A\nint main(int argc) {\n#else\nint main() {\n#endif\n  return 0;\n}\n__global__ void k() {}\n"));
+  EXPECT_TRUE(holds(body, "#ifdef A"));
+  EXPECT_TRUE(holds(body, "#else"));
+  EXPECT_TRUE(holds(body, "#endif"));
+  EXPECT_FALSE(holds(body, "main"));
+  EXPECT_TRUE(holds(body, "__global__ void k() {}"));
+}
+
+TEST(DeviceSlice, AFunctionThatLaunchesIsTheHostsWhateverItIsCalled) {
+  const std::string body =
+      body_of(slice_of("__device__ int scale(int x) { return x; }\n__global__ void k(int* a) { a[0] = scale(1); }\n"
+                       "void scale(int* a, int n) { k<<<1, n>>>(a); }\n"));
+  EXPECT_TRUE(holds(body, "__device__ int scale"));
+  EXPECT_FALSE(holds(body, "<<<"));
+}
+
+TEST(DeviceSlice, LooksIntoNamespacesAndBlocksOfExternC) {
+  const std::string body =
+      body_of(slice_of("namespace a { namespace {\nvoid host() { puts(\"\"); }\n__global__ void k() {}\n} }\n"
+                       "extern \"C\" {\n__global__ void c() {}\nint main() { return 0; }\n}\n"));
+  EXPECT_TRUE(holds(body, "namespace a { namespace {"));
+  EXPECT_TRUE(holds(body, "__global__ void k() {}"));
+  EXPECT_TRUE(holds(body, "__global__ void c() {}"));
+  EXPECT_FALSE(holds(body, "host"));
+  EXPECT_FALSE(holds(body, "main"));
+}
+
+TEST(DeviceSlice, KernelsThatAMacroWritesStay) {
+  const std::string body =
+      body_of(slice_of("#define KERNEL(n) __global__ void n(float* a)\nKERNEL(k) { a[0] = 1; }\n"
+                       "void host() {}\n"));
+  EXPECT_TRUE(holds(body, "KERNEL(k) { a[0] = 1; }"));
+  EXPECT_FALSE(holds(body, "host"));
+}
+
+TEST(DeviceSlice, PutsHeadersOfTheProjectInTheirPlacesOnce) {
+  const TemporaryFolder folder;
+  const std::filesystem::path header = folder.path() / "a.h";
+  std::ofstream(header)
+      << "#pragma once\n#include <vector>\nvoid host(std::vector<int>);\ninline int two() { return 2; }\n";
+  const DeviceSlice slice(folder.path() / "k.cu",
+                          "#include \"a.h\"\n#include \"a.h\"\n__global__ void k(int* a) { a[0] = two(); }\n", {{}, {}},
+                          {}, {});
+  const std::string text = slice.text();
+  EXPECT_TRUE(holds(text, "inline int two()"));
+  EXPECT_TRUE(holds(text, "#line 1 \"" + header.string() + "\""));
+  EXPECT_TRUE(holds(text, "#ifndef REGTUNE_ONCE_"));
+  EXPECT_FALSE(holds(text, "pragma once"));
+  EXPECT_FALSE(holds(text, "host"));
+  EXPECT_TRUE(holds(text, "#line 3 "));
+}
+
+TEST(DeviceSlice, TakesOutWhatIsComplainedAboutButNoKernel) {
+  DeviceSlice slice = slice_of("__device__ void broken() { nothing(); }\n__global__ void k() { nothing(); }\n");
+  EXPECT_FALSE(slice.take_out({{"k.cu", 2, "identifier \"nothing\" is undefined"}}));
+  EXPECT_TRUE(slice.take_out({{"k.cu", 1, "identifier \"nothing\" is undefined"}}));
+  EXPECT_FALSE(slice.take_out({{"k.cu", 1, "again"}}));
+  EXPECT_FALSE(slice.take_out({{"/usr/include/other.h", 1, "not ours"}}));
+  EXPECT_FALSE(holds(slice.text(), "broken"));
+  ASSERT_EQ(slice.notes().size(), 1u);
+  EXPECT_TRUE(holds(slice.notes().front(), "broken (line 1)")) << slice.notes().front();
+}
+
+TEST(DeviceSlice, TakesOutTheBodyOfAMemberFunctionAndKeepsItsClass) {
+  DeviceSlice slice = slice_of(
+      "struct S {\n  float x;\n  S() : x(0) {}\n  void print() const {\n    std::cout << x;\n  }\n};\n"
+      "__global__ void k(S s, float* a) { a[0] = s.x; }\n");
+  EXPECT_TRUE(slice.take_out({{"k.cu", 5, "namespace std has no member cout"}}));
+  EXPECT_FALSE(holds(slice.text(), "cout"));
+  EXPECT_TRUE(holds(slice.text(), "void print() const ;"));
+  EXPECT_TRUE(holds(slice.text(), "float x;"));
+}
+
+TEST(DeviceSlice, FollowsTemplateArgumentsOfLaunchesToTheirCallers) {
+  const DeviceSlice slice = slice_of(
+      "template <int B, typename T> __global__ void k(T* a) { a[0] = B; }\n"
+      "template <typename U> void run(U* a) {\n  const int threads = 128;\n  k<threads, U><<<1, threads>>>(a);\n}\n"
+      "int main() { run<double>(nullptr); }\n");
+  ASSERT_EQ(slice.instances().size(), 1u);
+  EXPECT_EQ(slice.instances().front().name, "k<(128), double>");
+  EXPECT_FALSE(slice.instances().front().is_guess);
+}
+
+TEST(DeviceSlice, GuessesWhatIsLeftToDeductionAndSaysSo) {
+  DeviceSlice slice = slice_of(
+      "template <typename T> __global__ void k(T* a) { a[0] = 1; }\nint main() { k<<<1, 1>>>((int*)nullptr); }\n");
+  ASSERT_EQ(slice.instances().size(), 1u);
+  EXPECT_EQ(slice.instances().front().name, "k<float>");
+  EXPECT_TRUE(slice.instances().front().is_guess);
+  const std::vector<std::string> notes = slice.notes();
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) { return holds(note, "guess"); }));
+  slice.refuse_instance("k");
+  ASSERT_EQ(slice.instances().size(), 1u);
+  EXPECT_EQ(slice.instances().front().name, "k<int>");
+  for (int i = 0; i < 5; ++i) slice.refuse_instance("k");
+  EXPECT_TRUE(slice.instances().empty());
+}
+
+TEST(DeviceSlice, AnyBytesEndInSomeText) {
+  for (const std::string& text :
+       {std::string("{{{{"), std::string("}}}}"), std::string("template <"), std::string(")("), std::string("#include"),
+        std::string("operator"), std::string("("), std::string("<"), std::string("class"), std::string("__global__"),
+        std::string("struct {"), std::string("k<1><<<"), std::string("\"", 1), std::string("a::b<c<")}) {
+    const DeviceSlice slice = slice_of(text);
+    EXPECT_FALSE(slice.text().empty());
+    EXPECT_TRUE(slice.instances().empty());
+  }
+}
+
+}  // namespace
+}  // namespace regtune

@@ -1,0 +1,352 @@
+#include "device_slice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "source_scan.hpp"
+#include "stand_ins.hpp"
+
+namespace regtune {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostDepth = 60;            // of headers in headers
+constexpr std::size_t kMostFiles = 2000;  // of one project
+constexpr std::uintmax_t kLargestHeader = 16 << 20;
+
+std::optional<std::string> read_text(const fs::path& path) {
+  std::error_code failure;
+  if (!fs::is_regular_file(path, failure) || fs::file_size(path, failure) > kLargestHeader) return {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// Everything but the ends of lines, and but the directives, whose #if and #endif may belong to what stands around.
+void blank(std::string& text, std::size_t begin, std::size_t end) {
+  const auto wipe = [&text](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i)
+      if (text[i] != '\n' && text[i] != '\r') text[i] = ' ';
+  };
+  const std::string written = text.substr(begin, end - begin);
+  std::size_t at = 0;
+  for (const Token& token : tokenize(written)) {
+    const std::string_view directive = std::string_view(written).substr(token.offset, token.length);
+    if (token.kind != TokenKind::directive || directive.find("pragma") != std::string_view::npos) continue;
+    wipe(begin + at, begin + token.offset);
+    at = token.offset + token.length;
+  }
+  wipe(begin + at, end);
+}
+
+// Headers of the toolkit that cost seconds or hold host code, and what a text says that uses them. An empty word: no
+// device code does.
+struct Library {
+  std::string_view prefix;
+  std::string_view word;
+};
+constexpr std::array<Library, 21> kLibraries = {{{"thrust/", "thrust"},
+                                                 {"cub/", "cub"},
+                                                 {"cooperative_groups", "cooperative_groups"},
+                                                 {"cuda/", "cuda"},
+                                                 {"curand_", "curand"},
+                                                 {"mma.h", "wmma"},
+                                                 {"curand.h", ""},
+                                                 {"cublas", ""},
+                                                 {"cusparse", ""},
+                                                 {"cusolver", ""},
+                                                 {"cufft", ""},
+                                                 {"cudnn", ""},
+                                                 {"nvml", ""},
+                                                 {"nvToolsExt", ""},
+                                                 {"nvtx3/", ""},
+                                                 {"cuda_profiler_api.h", ""},
+                                                 {"cudaProfiler.h", ""},
+                                                 {"cupti", ""},
+                                                 {"nvrtc.h", ""},
+                                                 {"cuda_gl_interop.h", ""},
+                                                 {"nvJitLink.h", ""}}};
+
+// Names that nvcc gives every source and the run-time compiler does not.
+bool uses_host_name(const SourceItem& item) {
+  static const std::set<std::string> names = {
+      "uint",           "ushort",       "ulong",   "uchar",   "std",     "M_PI",        "FLT_MAX",
+      "FLT_MIN",        "DBL_MAX",      "DBL_MIN", "INT_MAX", "INT_MIN", "FLT_EPSILON", "DBL_EPSILON",
+      "CUDART_VERSION", "CUDA_VERSION", "assert",  "ssize_t", "NAN",     "INFINITY",    "UINT_MAX"};
+  return std::any_of(item.uses.begin(), item.uses.end(), [](const std::string& use) { return names.count(use) > 0; });
+}
+
+// "using namespace std;", without which device code may not find its names.
+bool names_namespace(const SourceItem& item) {
+  return item.kind == ItemKind::other && item.parent < 0 && item.uses.size() >= 2 && item.uses.size() <= 5 &&
+         std::find(item.uses.begin(), item.uses.end(), "using") != item.uses.end() &&
+         std::find(item.uses.begin(), item.uses.end(), "namespace") != item.uses.end();
+}
+
+std::string quoted(const std::string& path) {
+  std::string text = "\"";
+  for (const char c : path) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + '"';
+}
+
+}  // namespace
+
+DeviceSlice::DeviceSlice(const fs::path& path, std::string text, SliceFolders folders,
+                         const std::vector<std::string>& pre_included, const std::vector<std::string>& wanted)
+    : folders_(std::move(folders)), wanted_(wanted) {
+  for (const std::string& file : pre_included)
+    if (auto included = read_text(file)) pre_included_.push_back(add_file(file, std::move(*included), 0));
+  main_ = add_file(path, std::move(text), 0);
+  for (const File& file : files_) {
+    if (file.found.launches) holds_host_code_ = true;
+    for (const Include& include : file.includes)
+      if (include.origin == Origin::stand_in || include.origin == Origin::nowhere || include.line.name == "cuda.h")
+        holds_host_code_ = true;
+    for (const SourceItem& item : file.found.items)
+      if (item.kind == ItemKind::host_only || item.kind == ItemKind::function || uses_host_name(item))
+        holds_host_code_ = true;
+  }
+  follow_names();
+}
+
+int DeviceSlice::add_file(const fs::path& path, std::string text, int depth) {
+  std::error_code failure;
+  fs::path canonical = fs::weakly_canonical(path, failure);
+  if (failure) canonical = path;
+  const auto index = static_cast<int>(files_.size());
+  known_[canonical] = index;
+  File file;
+  file.path = path;
+  file.text = std::move(text);
+  file.found = source_items(file.text);
+  file.refused.assign(file.found.items.size(), false);
+  for (const IncludeLine& line : file.found.includes) file.includes.push_back({line, Origin::nowhere, -1});
+  files_.push_back(std::move(file));
+  File resolved = files_.back();  // files_ grows below
+  resolve(resolved, depth);
+  files_[static_cast<std::size_t>(index)] = std::move(resolved);
+  return index;
+}
+
+void DeviceSlice::resolve(File& file, int depth) {
+  for (Include& include : file.includes) {
+    const std::string& name = include.line.name;
+    std::vector<fs::path> candidates;
+    if (include.line.in_quotes) candidates.push_back(file.path.parent_path() / name);
+    for (const std::string& folder : folders_.project) candidates.push_back(fs::path(folder) / name);
+    const auto mine = std::find_if(candidates.begin(), candidates.end(), is_there);
+    const bool toolkits = std::any_of(folders_.toolkit.begin(), folders_.toolkit.end(),
+                                      [&](const std::string& folder) { return is_there(fs::path(folder) / name); });
+    if (mine != candidates.end()) {
+      std::error_code failure;
+      const fs::path canonical = fs::weakly_canonical(*mine, failure);
+      const auto known = known_.find(canonical);
+      std::optional<std::string> text;
+      if (known != known_.end())
+        include.file = known->second;
+      else if (depth < kMostDepth && files_.size() < kMostFiles && (text = read_text(*mine)))
+        include.file = add_file(mine->lexically_normal(), std::move(*text), depth + 1);
+      if (include.file >= 0) include.origin = Origin::project;
+    } else if (has_stand_in(name)) {
+      include.origin = Origin::stand_in;
+    } else if (toolkits) {
+      include.origin = Origin::toolkit;
+    }
+  }
+}
+
+// From the kernels, and from what is marked as the device's, to everything that they name.
+void DeviceSlice::follow_names() {
+  std::multimap<std::string, std::pair<File*, std::size_t>> declared;
+  std::set<std::string> kernel_macros;  // macros that write __global__
+  for (File& file : files_) {
+    file.kept.assign(file.found.items.size(), false);
+    for (std::size_t i = 0; i < file.found.items.size(); ++i) {
+      const SourceItem& item = file.found.items[i];
+      for (const std::string& name : item.names) declared.emplace(name, std::pair(&file, i));
+      const bool writes_kernels = std::find(item.uses.begin(), item.uses.end(), "__global__") != item.uses.end();
+      if (item.kind == ItemKind::macro && writes_kernels) kernel_macros.insert(item.names.front());
+    }
+  }
+  reached_.clear();
+  std::vector<std::string> open = wanted_;
+  const auto keep = [&open](File& file, std::size_t i) {
+    const SourceItem& item = file.found.items[i];
+    const bool parent_is_out = item.parent >= 0 && file.refused[static_cast<std::size_t>(item.parent)];
+    if (file.kept[i] || file.refused[i] || parent_is_out || item.kind == ItemKind::host_only) return;
+    file.kept[i] = true;
+    open.insert(open.end(), item.uses.begin(), item.uses.end());
+  };
+  for (File& file : files_)
+    for (std::size_t i = 0; i < file.found.items.size(); ++i) {
+      const SourceItem& item = file.found.items[i];
+      const bool made_by_macro = std::any_of(item.uses.begin(), item.uses.end(),
+                                             [&](const std::string& use) { return kernel_macros.count(use) > 0; });
+      const bool root = item.kind == ItemKind::kernel || item.kind == ItemKind::device || made_by_macro;
+      if (item.parent < 0 && item.kind != ItemKind::macro && root) keep(file, i);
+    }
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    if (!reached_.insert(name).second) continue;
+    const auto [begin, end] = declared.equal_range(name);
+    for (auto at = begin; at != end; ++at) keep(*at->second.first, at->second.second);
+  }
+}
+
+bool DeviceSlice::is_needed_include(const Include& include) const {
+  const std::string& name = include.line.name;
+  if (include.origin == Origin::nowhere) return false;
+  if (include.origin == Origin::stand_in && !name.starts_with("cub/"))
+    return name.ends_with(".h") || name == "cassert" || reached_.count("std") > 0;
+  for (const Library& library : kLibraries)
+    if (name.starts_with(library.prefix))
+      return !library.word.empty() && std::any_of(reached_.begin(), reached_.end(), [&](const std::string& word) {
+        return word.find(library.word) != std::string::npos;
+      });
+  return true;
+}
+
+std::string DeviceSlice::blanked(const File& file) const {
+  std::string text = file.text;
+  for (std::size_t i = 0; i < file.found.items.size(); ++i) {
+    const SourceItem& item = file.found.items[i];
+    if (item.kind == ItemKind::macro) continue;
+    const bool out = file.refused[i] || item.kind == ItemKind::host_only;
+    if (item.parent < 0) {
+      if (out || !(file.kept[i] || names_namespace(item))) blank(text, item.begin, item.end);
+    } else if (out && item.body != 0 && item.kind != ItemKind::host_only) {
+      blank(text, item.body, item.end);
+      text[item.body] = ';';
+    } else if (out) {
+      blank(text, item.begin, item.end);
+    }
+  }
+  for (const std::size_t at : file.found.pragma_once) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::fill(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+  }
+  return text;
+}
+
+void DeviceSlice::render(int index, std::vector<int>& open, std::string& out) const {
+  const File& file = files_[static_cast<std::size_t>(index)];
+  const std::string shown = quoted(file.path.string());
+  const std::string text = blanked(file);
+  const bool once = !file.found.pragma_once.empty();
+  if (once) out += fmt::format("#ifndef REGTUNE_ONCE_{0}\n#define REGTUNE_ONCE_{0}\n", index);
+  out += fmt::format("#line 1 {}\n", shown);
+  open.push_back(index);
+  std::size_t at = 0;
+  for (const Include& include : file.includes) {
+    const bool stays = include.origin != Origin::project && is_needed_include(include);
+    if (stays || include.line.begin < at) continue;
+    out.append(text, at, include.line.begin - at);
+    at = include.line.end;
+    const bool recursive = std::find(open.begin(), open.end(), include.file) != open.end();
+    if (include.origin != Origin::project || recursive) continue;
+    out += '\n';
+    render(include.file, open, out);
+    out += fmt::format(
+        "\n#line {} {}",
+        include.line.line +
+            static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(include.line.begin),
+                                        text.begin() + static_cast<std::ptrdiff_t>(include.line.end), '\n')) +
+            1,
+        shown);
+  }
+  out.append(text, at);
+  open.pop_back();
+  if (once) out += "\n#endif\n";
+}
+
+std::string DeviceSlice::text() const {
+  std::string out;
+  std::vector<int> open;
+  for (const int index : pre_included_) {
+    render(index, open, out);
+    out += '\n';
+  }
+  render(main_, open, out);
+  return out;
+}
+
+// The innermost declaration at that line that may go.
+bool DeviceSlice::takes_out(File& file, int line) {
+  int found = -1;
+  for (std::size_t i = 0; i < file.found.items.size(); ++i) {
+    const SourceItem& item = file.found.items[i];
+    const bool there = item.line <= line && line <= item.last_line;
+    if (!there || file.refused[i] || item.kind == ItemKind::macro || item.kind == ItemKind::host_only) continue;
+    const auto outermost = item.parent < 0 ? i : static_cast<std::size_t>(item.parent);
+    if (!file.kept[outermost] && !names_namespace(item)) continue;
+    found = static_cast<int>(i);
+  }
+  if (found < 0) return false;
+  const SourceItem& item = file.found.items[static_cast<std::size_t>(found)];
+  if (item.kind == ItemKind::kernel) return false;
+  file.refused[static_cast<std::size_t>(found)] = true;
+  return true;
+}
+
+bool DeviceSlice::take_out(const std::vector<Complaint>& complaints) {
+  bool any = false;
+  for (const Complaint& complaint : complaints)
+    for (File& file : files_)
+      if (file.path.string() == complaint.file && takes_out(file, complaint.line)) any = true;
+  if (any) follow_names();
+  return any;
+}
+
+std::vector<LaunchedInstance> DeviceSlice::instances() const {
+  std::vector<ScannedText> texts;
+  for (const File& file : files_) texts.push_back({file.text, &file.found});
+  return launched_instances(texts, refusals_);
+}
+
+std::vector<std::string> DeviceSlice::notes() const {
+  std::vector<std::string> notes;
+  for (const File& file : files_) {
+    std::set<std::string> out, refused, absent;
+    for (std::size_t i = 0; i < file.found.items.size(); ++i) {
+      const SourceItem& item = file.found.items[i];
+      if (item.names.empty() || item.kind == ItemKind::macro) continue;
+      if (file.refused[i])
+        refused.insert(fmt::format("{} (line {})", item.names.front(), item.line));
+      else if (item.parent < 0 && !file.kept[i])
+        out.insert(item.names.front());
+    }
+    for (const Include& include : file.includes)
+      if (include.origin != Origin::project && !is_needed_include(include))
+        absent.insert("<" + include.line.name + ">");
+    const std::string where = file.path.string();
+    if (!out.empty())
+      notes.push_back(fmt::format("{}: left out, since no kernel names it: {}", where, fmt::join(out, ", ")));
+    if (!refused.empty())
+      notes.push_back(
+          fmt::format("{}: left out, since it does not compile for the device: {}", where, fmt::join(refused, ", ")));
+    if (!absent.empty())
+      notes.push_back(
+          fmt::format("{}: not included, since device code uses none of it: {}", where, fmt::join(absent, ", ")));
+  }
+  for (const LaunchedInstance& instance : instances())
+    if (instance.is_guess)
+      notes.push_back(fmt::format("{}: its template arguments are a guess; name others with --kernel '{}<...>'",
+                                  instance.name, instance.kernel));
+  return notes;
+}
+
+}  // namespace regtune

@@ -1,0 +1,29 @@
+#pragma once
+// `regtune KERNEL.cu --show-source`: the text that the compiler is given for the author's own code, to be read or
+// compiled by hand. It stores and times nothing.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "description.hpp"
+
+namespace regtune {
+
+struct ShowSourceRequest {
+  std::filesystem::path source;
+  DescriptionFlags flags;
+  std::optional<std::string> architecture;
+  int device = 0;
+  double compile_limit_s = 600;
+};
+
+struct ShownSource {
+  std::string text;
+  std::vector<std::string> notes;  // what is different from the file, a sentence each
+};
+
+// Throws Error(source_not_compiled) where no text of the file compiles.
+ShownSource show_source(ShowSourceRequest request);
+
+}  // namespace regtune

@@ -1,0 +1,49 @@
+#include "stand_ins.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "stand_ins_cuh.hpp"
+
+namespace regtune {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> read_stand_ins() {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::string_view text = stand_ins_cuh_text;
+  for (std::size_t at = text.find("\n@ "); at != std::string_view::npos;) {
+    const std::size_t names_end = text.find('\n', at + 1);
+    const std::size_t next = text.find("\n@ ", names_end);
+    const std::string body(text.substr(names_end + 1, next == std::string_view::npos ? next : next - names_end));
+    std::string_view names = text.substr(at + 3, names_end - at - 3);
+    while (!names.empty()) {
+      const std::size_t blank = std::min(names.find(' '), names.size());
+      all.emplace_back(names.substr(0, blank), body);
+      names.remove_prefix(std::min(blank + 1, names.size()));
+    }
+    at = next;
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::vector<std::pair<std::string, std::string>>& stand_ins() {
+  static const std::vector<std::pair<std::string, std::string>> all = read_stand_ins();
+  return all;
+}
+
+bool has_stand_in(std::string_view header) {
+  return std::any_of(stand_ins().begin(), stand_ins().end(), [&](const auto& known) { return known.first == header; });
+}
+
+std::string stand_in_prologue(int cuda_version) {
+  return fmt::format(
+      "#include <regtune/host_names.h>\n#include <math.h>\n#include <float.h>\n#include <limits.h>\n"
+      "#ifndef CUDA_VERSION\n#define CUDA_VERSION {0}\n#endif\n"
+      "#ifndef CUDART_VERSION\n#define CUDART_VERSION {0}\n#endif\n",
+      cuda_version);
+}
+
+}  // namespace regtune
