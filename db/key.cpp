@@ -226,7 +226,7 @@ std::string run_key(const TuningRecord& record) {
   if (record.gpu) {
     hash.add("gpu", gpu_model_key(record.gpu->id.name)).add("driver", record.gpu->driver_version);
     hash.add("compute major", record.gpu->id.compute_major).add("compute minor", record.gpu->id.compute_minor);
-    hash.add("SMs", record.gpu->id.sm_count);
+    hash.add("SMs", record.gpu->id.sm_count).add("memory clock", record.gpu->id.memory_clock_mhz);
   }
   return hash.hex();
 }

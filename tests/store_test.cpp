@@ -626,8 +626,8 @@ TEST_F(StoreTest, ListsWhatIsStoredSoThatAMissCanSayIt) {
   store.begin(record);
   ASSERT_EQ(store.list("decayWide").size(), 2u);
   EXPECT_EQ(store.list("decayWide")[0].sizes, (Sizes{{"n", 7}})) << "newest first";
-  EXPECT_EQ(store.list("decayWide")[0].gpu_name, "NVIDIA H100");
-  EXPECT_EQ(store.list("decayWide")[1].gpu_name, "NVIDIA H200");
+  EXPECT_EQ(store.list("decayWide")[0].gpu.name, "NVIDIA H100");
+  EXPECT_EQ(store.list("decayWide")[1].gpu.name, "NVIDIA H200");
   EXPECT_EQ(store.list().size(), 3u);
   EXPECT_TRUE(store.list("nothing").empty());
 }

@@ -55,11 +55,24 @@ int run(const TuneCommand& tuning, const Command& command) {
   return result.record.gpu ? 0 : kExitNoGpu;
 }
 
+// The record, and beside it how it was found.
+nlohmann::json lookup_json(const LookupAnswer& answer) {
+  nlohmann::json document = record_json(*answer.record);
+  document["lookup"] = {{"match", to_string(answer.match)},
+                        {"size_distance", answer.size_distance},
+                        {"stale", stale_names(answer.stale)},
+                        {"cache", answer.file}};
+  return document;
+}
+
 int run(const LookupRequest& request, const Command& command) {
   const LookupAnswer answer = look_up(request);
-  if (answer.record && command.json) print_document(record_json(*answer.record));
+  Progress progress(command.quiet);
+  for (const std::string& note : answer.notes) progress.note("regtune: " + note);
+  if (answer.record && command.json) print_document(lookup_json(answer));
   if (answer.record && !command.json)
-    fmt::print("{}{}", answer_text(*answer.record), command.explain ? explanation(*answer.record) : "");
+    fmt::print("{}{}{}", found_text(answer), answer_text(*answer.record),
+               command.explain ? explanation(*answer.record) : "");
   if (!answer.record && command.json) print_document({{"found", false}, {"message", answer.miss}});
   if (!answer.record) fmt::print(stderr, "regtune: {}\n", answer.miss);
   return answer.record ? 0 : kExitMiss;
