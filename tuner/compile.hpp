@@ -87,12 +87,12 @@ class CompilePool {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // A worker and what it was given: the first job is under way, the others wait in its channel, so that it does
-  // not idle while the caller is busy elsewhere.
   struct GivenJob {
     CompileJob job;
     Clock::time_point given;
   };
+  // A worker and what it was given: the first job is under way, the others wait in its channel, so that it does
+  // not idle while the caller is busy elsewhere.
   struct Slot {
     ForkedWorker worker;  // without a process: the server's slot
     std::deque<GivenJob> jobs;
