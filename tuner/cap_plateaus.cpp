@@ -86,7 +86,24 @@ void CapPlateaus::decide_cell(std::size_t lower_step) {
   const Relation below = ends_plateau(lower_step, -1);
   const Relation above = ends_plateau(lower_step + 1, 1);
   if (below == Relation::open || above == Relation::open) return;
-  halve({low, below == Relation::equal ? low : 0}, {high, above == Relation::equal ? high : 0});
+  const End lower{low, below == Relation::equal ? low : 0};
+  const End upper{high, above == Relation::equal ? high : 0};
+  ask_at_quarters(lower, upper);
+  halve(lower, upper);
+}
+
+// One after the other, the probes of a halving would be what the end of a sweep waits for: those that are likely to be
+// asked for are begun together.
+void CapPlateaus::ask_at_quarters(End low, End high) {
+  const std::vector<int> caps = between(low.cap, high.cap);
+  if (low.plateau_step == 0 && high.plateau_step == 0) return;
+  if (high.plateau_step != 0) {
+    const int registers = known_.at(high.plateau_step).registers_per_thread;
+    const auto edge = std::lower_bound(caps.begin(), caps.end(), registers);
+    if (edge != caps.end()) ask(*edge, true);
+    if (low.plateau_step == 0 && edge != caps.begin()) return;
+  }
+  for (const std::size_t quarters : {2u, 1u, 3u}) ask(caps[caps.size() * quarters / 4], true);
 }
 
 // Whether the two cells beyond the step, away from the cell whose end it is, have its code.

@@ -58,6 +58,7 @@ class CapPlateaus {
 
   void decide_half_step(std::size_t coarse);
   void decide_cell(std::size_t lower_step);
+  void ask_at_quarters(End low, End high);
   void halve(End low, End high);
   Relation relation(const std::vector<int>& list, std::size_t lower) const;
   Relation ends_plateau(std::size_t step, int direction) const;
