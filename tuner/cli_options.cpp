@@ -18,6 +18,7 @@ constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compile
        regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
+       regtune tag KERNEL.cu [options] [-- compiler options]
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
        regtune COMMAND --help
@@ -191,6 +192,9 @@ po::options_description options_of(CliCommand command) {
     case CliCommand::check:
       options.add(launch_options(kSeveralKernels)).add(compile_options_for_several()).add(check_options());
       break;
+    case CliCommand::tag:
+      options.add(launch_options(kOneKernel)).add(compile_options());
+      break;
     case CliCommand::lookup:
       options.add(lookup_options());
       break;
@@ -209,6 +213,7 @@ const char* subject_of(CliCommand command) {
     case CliCommand::tune:
     case CliCommand::analyze:
     case CliCommand::check:
+    case CliCommand::tag:
       break;
     case CliCommand::lookup:
     case CliCommand::verify:

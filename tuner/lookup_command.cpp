@@ -76,11 +76,10 @@ std::string_view reason_of(Miss miss) {
   }
 }
 
-std::string miss_text(const std::filesystem::path& file, const AskedFor& asked, Miss miss,
-                      const std::vector<StoredRun>& stored) {
+std::string miss_text(const std::string& file, const AskedFor& asked, Miss miss, const std::vector<StoredRun>& stored) {
   std::string text =
-      fmt::format("{}: nothing is stored for {} with {} on {}{}", file.string(), asked.key.kernel,
-                  spell_sizes(asked.key.sizes), asked.gpu ? asked.gpu->name : "any GPU", reason_of(miss));
+      fmt::format("{}: nothing is stored for {} with {} on {}{}", file, asked.key.kernel, spell_sizes(asked.key.sizes),
+                  asked.gpu ? asked.gpu->name : "any GPU", reason_of(miss));
   for (const StoredRun& run : stored)
     text += fmt::format("\n  stored: {} with {} on {}", run.signature, spell_sizes(run.sizes), run.gpu.name);
   if (stored.empty()) text += "; no kernel of that name was tuned into it";
@@ -116,10 +115,11 @@ std::optional<Store> open_readable(const std::filesystem::path& file) {
 }  // namespace
 
 LookupAnswer look_up(const LookupRequest& request) {
-  const std::filesystem::path file = request.cache ? *request.cache : default_cache_path();
-  const std::optional<Store> store = Store::open_existing(file);  // what is wrong with it is said at once
   CacheOptions options;
-  options.file = file;
+  options.file = request.cache ? request.cache : find_default_cache_path();
+  const std::string file = options.file ? options.file->string() : "no cache";
+  std::optional<Store> store;
+  if (options.file) store = Store::open_existing(*options.file);  // what is wrong with it is said at once
   const Cache cache(options);
   std::vector<StoredRun> stored;
   for (const std::filesystem::path& layer : cache.files())
@@ -127,7 +127,7 @@ LookupAnswer look_up(const LookupRequest& request) {
       for (StoredRun& run : readable->list(request.kernel)) stored.push_back(std::move(run));
   LookupAnswer answer;
   if (!store && stored.empty()) {
-    answer.miss = fmt::format("{}: nothing is stored there yet; run regtune on the kernel first", file.string());
+    answer.miss = fmt::format("{}: nothing is stored there yet; run regtune on the kernel first", file);
     return answer;
   }
   const AskedFor asked = asked_for(request, stored);

@@ -34,6 +34,15 @@ int run(const ShowSourceRequest& request, const Command& command) {
   return 0;
 }
 
+int run(const TagCommand& tag, const Command& command) {
+  const std::string hash = source_tag(tag.of);
+  if (command.json)
+    print_document({{"tag", hash}});
+  else
+    fmt::print("{}\n", hash);
+  return 0;
+}
+
 void write_record(const TuningRecord& record, const std::filesystem::path& file) {
   std::ofstream out(file);
   out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
