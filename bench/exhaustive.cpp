@@ -18,7 +18,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// After that many rounds a code stops that is slower by this factor.
+// After that many rounds a code stops that was slower than the leader by more than this factor in each of them.
 struct Look {
   int rounds;
   double factor;
@@ -48,7 +48,8 @@ class Exhaustive {
       take_round();
       round_s_ = seconds_since(before);
       drop();
-      if (deadline_ && timing_.rounds < fewest && after_ms(1000 * left_s(fewest)) > deadline_) break;
+      const bool known = timing_.rounds >= kLooks.front().rounds;
+      if (deadline_ && known && timing_.rounds < fewest && after_ms(1000 * left_s(fewest)) > deadline_) break;
     }
     if (timing_.rounds < std::min(fewest, rounds)) timing_.needed_s = seconds_since(start_) + left_s(fewest);
     return timing_;
@@ -69,17 +70,26 @@ class Exhaustive {
         std::find_if(kLooks.begin(), kLooks.end(), [this](const Look& l) { return l.rounds == timing_.rounds; });
     if (look == kLooks.end()) return;
     const double before_ms = round_ms();
-    double bar = std::numeric_limits<double>::infinity();
-    std::vector<double> fastest(codes_.size(), std::numeric_limits<double>::infinity());
+    const TimedCode& leader = codes_[fastest()];
+    std::erase_if(racing_, [&](std::size_t i) {
+      if (i == 0 || codes_[i].to_the_end) return false;
+      const std::vector<double> ratios = paired_ratios(codes_[i].samples, leader.samples);
+      return ratios.empty() || *std::min_element(ratios.begin(), ratios.end()) > look->factor;
+    });
+    round_s_ *= round_ms() / before_ms;
+  }
+
+  // Of those that are left, the one with the least median time over the first code's.
+  std::size_t fastest() const {
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
     for (const std::size_t i : racing_) {
       const std::vector<double> ratios = paired_ratios(codes_[i].samples, codes_.front().samples);
-      if (ratios.empty()) continue;
-      fastest[i] = *std::min_element(ratios.begin(), ratios.end());
-      bar = std::min(bar, *std::max_element(ratios.begin(), ratios.end()));
+      if (ratios.empty() || median(ratios) >= least) continue;
+      least = median(ratios);
+      best = i;
     }
-    std::erase_if(racing_,
-                  [&](std::size_t i) { return i != 0 && !codes_[i].to_the_end && fastest[i] > look->factor * bar; });
-    round_s_ *= round_ms() / before_ms;
+    return best;
   }
 
   // For the fewest rounds, by what a round of those that are left takes.

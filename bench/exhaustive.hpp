@@ -27,11 +27,11 @@ struct ExhaustiveTiming {
   int launches = 1;      // per sample
 };
 
-// After two rounds a code stops whose fastest sample is 1.3 times slower than another's slowest, and after 10, 20, 40,
-// 80 and 160 one whose fastest is slower than another's slowest at all; times are over the first code's in the same
-// round. Ends after `rounds`, or at the deadline, or as soon as it is seen that the deadline does not leave room for
-// `fewest` rounds. Codes that cannot be launched, or give a wrong result, are taken out of `codes`; the first is the
-// author's and must run.
+// After two rounds a code stops that took more than 1.3 times as long as the leader in both, and after 10, 20, 40, 80
+// and 160 one that was slower than the leader in each of them: the best one is that of another with a chance of 2^-10
+// at the most, and then by next to nothing. The leader is the code with the least median by then. Ends after `rounds`,
+// or at the deadline, or as soon as it is seen that the deadline does not leave room for `fewest` rounds. Codes that
+// cannot be launched, or give a wrong result, are taken out of `codes`; the first is the author's and must run.
 ExhaustiveTiming time_exhaustively(Bench& bench, std::vector<TimedCode>& codes, int rounds, int fewest,
                                    Deadline deadline);
 

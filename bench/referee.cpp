@@ -1,5 +1,5 @@
 // Whether tune() names the right code, against an exhaustive referee in the same run on this GPU:
-//   bench_referee KERNEL.cu... [--runs 3] [--rounds 200] [--jobs N] [--limit SECONDS]
+//   bench_referee KERNEL.cu... [--set n=1<<22] [--runs 3] [--rounds 200] [--jobs N] [--limit SECONDS]
 // First the kernel is tuned `runs` times, each time with another seed. Then every cap and every other budget that any
 // of the runs knew is compiled, and every distinct code is timed (exhaustive.hpp): what can be the best in `rounds`
 // interleaved rounds. The code with the least median time, paired by round with the author's, is the referee's best.
@@ -8,6 +8,7 @@
 // after five rounds. With a limit on the wall time of all kernels together the referee ends after fewer rounds, and
 // says so; a kernel that does not come to 30 is not judged.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,7 @@ constexpr int kFewestRounds = 30;  // of a referee that is to be believed
 
 struct Options {
   std::vector<std::filesystem::path> kernels;
+  DescriptionFlags flags;  // sizes other than the source's
   int runs = 3;
   int rounds = 200;
   int jobs = 2;
@@ -135,6 +137,7 @@ std::vector<TuningRecord> tune_repeatedly(const std::filesystem::path& kernel, c
   for (int run = 0; run < options.runs; ++run) {
     TuneRequest request;
     request.source = kernel;
+    request.flags = options.flags;
     request.jobs = options.jobs;
     request.cache = cache;
     request.measure.seed = static_cast<std::uint64_t>(run) + 1;
@@ -162,7 +165,8 @@ void print_rows(const std::string& kernel, std::vector<TimedCode>& codes, const 
 }
 
 void judge(const std::filesystem::path& kernel, const Options& options, Deadline deadline) {
-  const std::string name = kernel.stem().string();
+  std::string name = kernel.stem().string();
+  if (!options.flags.sizes.empty()) name += fmt::format(" ({})", fmt::join(options.flags.sizes, ", "));
   const auto started = std::chrono::steady_clock::now();
   const auto passed_s = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -171,15 +175,15 @@ void judge(const std::filesystem::path& kernel, const Options& options, Deadline
     fmt::print("| {} | not judged: the limit was reached before its turn ||||||||||\n", name);
     return;
   }
-  const std::filesystem::path cache =
-      std::filesystem::temp_directory_path() / fmt::format("regtune-referee-{}-{}.db", name, getpid());
+  const std::filesystem::path cache = std::filesystem::temp_directory_path() /
+                                      fmt::format("regtune-referee-{}-{}.db", kernel.stem().string(), getpid());
   const std::vector<TuningRecord> records = tune_repeatedly(kernel, cache, options);
   const TuningRecord& record = records.front();
   const double tuning_s = passed_s();
 
   Device device(0);
   const Source source = read_source(kernel);
-  const LaunchDescription description = launch_description(source, {});
+  const LaunchDescription description = launch_description(source, options.flags);
   CompilePool pool(options.jobs, 600);
   const CompileUnit unit = compile_unit(source, description, record.architecture, pool.identity());
   Store store = Store::open(cache);
@@ -208,6 +212,9 @@ void judge(const std::filesystem::path& kernel, const Options& options, Deadline
   std::fflush(stdout);
   fmt::print(stderr, "{}: {:.1f} s, of which the runs {:.1f} s and the compilers of the referee {:.1f} s\n", name,
              passed_s(), tuning_s, before_s - tuning_s);
+  for (const TuningRecord& result : records)
+    fmt::print(stderr, "  a run: {:.2f} s of GPU time; {}\n", result.gpu_seconds,
+               spell(gpu_time(result), result.gpu_seconds));
   for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(cache.string() + part);
 }
 
@@ -224,10 +231,16 @@ int main(int argc, char** argv) {
     if (number("--runs", options.runs) || number("--rounds", options.rounds) || number("--jobs", options.jobs) ||
         number("--limit", options.limit_s))
       continue;
+    if (std::strcmp(argv[i], "--set") == 0 && i + 1 < argc) {
+      options.flags.sizes.emplace_back(argv[++i]);
+      continue;
+    }
     options.kernels.emplace_back(argv[i]);
   }
   if (options.kernels.empty()) {
-    fmt::print(stderr, "usage: bench_referee KERNEL.cu... [--runs N] [--rounds N] [--jobs N] [--limit SECONDS]\n");
+    fmt::print(
+        stderr,
+        "usage: bench_referee KERNEL.cu... [--set NAME=VALUE] [--runs N] [--rounds N] [--jobs N] [--limit SECONDS]\n");
     return 2;
   }
   const Deadline deadline = options.limit_s > 0 ? after_ms(1000.0 * options.limit_s) : Deadline();
