@@ -106,5 +106,23 @@ TEST_F(Packaging, EachDebHoldsItsComponent) {
   EXPECT_TRUE(holds(done("dpkg-deb -f " + quoted(deb("libregtune-dev")) + " Depends"), "libregtune0 (= 0.1.0)"));
 }
 
+TEST_F(Packaging, PipInstallsThePythonModule) {
+  if (run("python3 -m pip --version").exit_code != 0 || run("python3 -c 'import setuptools, wheel'").exit_code != 0)
+    GTEST_SKIP() << "python3 has no pip, setuptools or wheel here";
+  // A copy: pip builds where the sources are.
+  const fs::path module = folder_.path() / "module";
+  const fs::path target = folder_.path() / "target";
+  fs::copy(sources_ + "/db/python", module, fs::copy_options::recursive);
+  done("python3 -m pip install --no-index --no-build-isolation --no-deps --target " + quoted(target) + " " +
+       quoted(module));
+  EXPECT_TRUE(fs::exists(target / "regtune/py.typed"));
+  if (*REGTUNE_SANITIZE_FLAGS) return;  // the run-time would have to be in Python itself
+  fs::copy_file(build_ / "libregtune_db.so.0", target / "regtune/libregtune_db.so.0");  // as a wheel may carry it
+  EXPECT_EQ(done("cd / && env -u REGTUNE_LIBRARY PYTHONPATH=" + quoted(target) +
+                 " python3 -c 'import regtune; print(regtune.lookup(\"transpose\", {\"n\": 4096}, \"H200\", \"" +
+                 cache_ + "\").bounds)'"),
+            "(128, 8)\n");
+}
+
 }  // namespace
 }  // namespace regtune
