@@ -11,11 +11,12 @@ install(TARGETS regtune RUNTIME COMPONENT program)
 
 set_target_properties(regtune_db_shared PROPERTIES EXPORT_NAME db)
 set_target_properties(regtune_db PROPERTIES EXPORT_NAME db_static)
-install(TARGETS regtune_db_shared regtune_db EXPORT regtune_targets
+set_target_properties(regtune_jit_shared PROPERTIES EXPORT_NAME jit)
+install(TARGETS regtune_db_shared regtune_db regtune_jit_shared EXPORT regtune_targets
   LIBRARY COMPONENT library NAMELINK_COMPONENT dev
   ARCHIVE COMPONENT dev
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY db/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(DIRECTORY db/include/ jit/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 
 install(EXPORT regtune_targets NAMESPACE regtune:: FILE regtune_targets.cmake
   DESTINATION ${regtune_cmake_folder} COMPONENT dev)
@@ -36,7 +37,7 @@ endforeach()
 # From <libdir>/pkgconfig to the prefix, wherever that is by then.
 file(RELATIVE_PATH REGTUNE_UP_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" REGTUNE_UP_TO_PREFIX ${REGTUNE_UP_TO_PREFIX})
-foreach(library IN ITEMS regtune-db)
+foreach(library IN ITEMS regtune-db regtune-jit)
   configure_file(cmake/${library}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/packaging/${library}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/${library}.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)

@@ -62,6 +62,20 @@ TEST_F(Packaging, AnOutsideProjectNeedsOnlyWhatIsInstalledWhereverItWasMovedTo) 
   EXPECT_TRUE(holds(text_of(outside / "regtune/analysis/scale.txt"), "author's code"));
 }
 
+TEST_F(Packaging, TheExampleLibraryIsBuiltAndSaysThatThereIsNoGpu) {
+  const fs::path prefix = folder_.path() / "installed";
+  done("'" + kCMake + "' --install " + quoted(build_) + " --prefix " + quoted(prefix));
+  const fs::path example = folder_.path() / "example";
+  done("'" + kCMake + "' -G Ninja -S '" + sources_ + "/examples/library' -B " + quoted(example) +
+       " -DCMAKE_PREFIX_PATH=" + quoted(prefix) +
+       " -DCMAKE_C_FLAGS='-Wall -Wextra -Werror " REGTUNE_SANITIZE_FLAGS "'");
+  done("'" + kCMake + "' --build " + quoted(example));
+  const Said said = run("CUDA_VISIBLE_DEVICES= " + quoted(example / "decay_program") + " '" + sources_ +
+                        "/kernels/decay_wide.cu' 1024");
+  EXPECT_EQ(said.exit_code, 20);
+  EXPECT_EQ(said.text, "decay: there is no GPU on this machine\n");
+}
+
 TEST_F(Packaging, CProgramsFindTheLibraryByPkgConfig) {
   const fs::path prefix = folder_.path() / "installed";
   const std::string install = "'" + kCMake + "' --install " + quoted(build_) + " --prefix " + quoted(prefix);
@@ -95,12 +109,14 @@ TEST_F(Packaging, EachDebHoldsItsComponent) {
   EXPECT_FALSE(holds(program, "libregtune"));
   const std::string library = done("dpkg-deb -c " + quoted(deb("libregtune0")));
   EXPECT_TRUE(holds(library, "/libregtune_db.so.0 -> libregtune_db.so.0.1.0\n"));
+  EXPECT_TRUE(holds(library, "/libregtune_jit.so.0 -> libregtune_jit.so.0.1.0\n"));
   EXPECT_FALSE(holds(library, "libregtune_db.so -> "));
   EXPECT_FALSE(holds(library, "/usr/include"));
   const std::string dev = done("dpkg-deb -c " + quoted(deb("libregtune-dev")));
   for (const char* file :
        {"/libregtune_db.so -> libregtune_db.so.0\n", "/libregtune_db.a\n", " ./usr/include/regtune.h\n",
-        " ./usr/include/regtune/lookup.hpp\n", "/cmake/regtune/regtuneConfig.cmake\n", "/pkgconfig/regtune-db.pc\n"})
+        " ./usr/include/regtune_jit.h\n", "/pkgconfig/regtune-jit.pc\n", " ./usr/include/regtune/lookup.hpp\n",
+        "/cmake/regtune/regtuneConfig.cmake\n", "/pkgconfig/regtune-db.pc\n"})
     EXPECT_TRUE(holds(dev, file));
   EXPECT_FALSE(holds(dev, "/usr/bin/"));
   EXPECT_TRUE(holds(done("dpkg-deb -f " + quoted(deb("libregtune-dev")) + " Depends"), "libregtune0 (= 0.1.0)"));

@@ -16,16 +16,17 @@
 
 namespace regtune {
 
-#define REGTUNE_DRIVER_FUNCTIONS(apply)                                                                              \
-  apply(cuInit) apply(cuDriverGetVersion) apply(cuDeviceGetCount) apply(cuDeviceGet) apply(cuDeviceGetName)          \
-      apply(cuDeviceGetAttribute) apply(cuDeviceTotalMem) apply(cuDeviceGetPCIBusId) apply(cuDevicePrimaryCtxRetain) \
-          apply(cuCtxSetCurrent) apply(cuCtxSynchronize) apply(cuMemGetInfo) apply(cuMemAlloc) apply(cuMemFree)      \
-              apply(cuMemcpyHtoD) apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async)                \
-                  apply(cuModuleLoadData) apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute) \
-                      apply(cuLaunchKernel) apply(cuEventCreate) apply(cuEventRecord) apply(cuEventSynchronize)      \
-                          apply(cuEventElapsedTime) apply(cuGraphCreate) apply(cuGraphAddKernelNode)                 \
-                              apply(cuGraphInstantiate) apply(cuGraphLaunch) apply(cuGraphDestroy)                   \
-                                  apply(cuGraphExecDestroy) apply(cuGetErrorName) apply(cuGetErrorString)
+#define REGTUNE_DRIVER_FUNCTIONS(apply)                                                                                \
+  apply(cuInit) apply(cuDriverGetVersion) apply(cuDeviceGetCount) apply(cuDeviceGet) apply(cuDeviceGetName)            \
+      apply(cuDeviceGetAttribute) apply(cuDeviceTotalMem) apply(cuDeviceGetPCIBusId) apply(cuDevicePrimaryCtxRetain)   \
+          apply(cuCtxSetCurrent) apply(cuCtxGetCurrent) apply(cuCtxGetDevice) apply(cuCtxGetId)                        \
+              apply(cuCtxSynchronize) apply(cuMemGetInfo) apply(cuMemAlloc) apply(cuMemFree) apply(cuMemcpyHtoD)       \
+                  apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async) apply(cuModuleLoadData)          \
+                      apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute) apply(cuLaunchKernel) \
+                          apply(cuEventCreate) apply(cuEventRecord) apply(cuEventSynchronize)                          \
+                              apply(cuEventElapsedTime) apply(cuGraphCreate) apply(cuGraphAddKernelNode)               \
+                                  apply(cuGraphInstantiate) apply(cuGraphLaunch) apply(cuGraphDestroy)                 \
+                                      apply(cuGraphExecDestroy) apply(cuGetErrorName) apply(cuGetErrorString)
 
 struct Driver::Library {
   explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
@@ -167,6 +168,18 @@ CudaStatus Driver::make_context(int ordinal) {
   if (code == CUDA_SUCCESS) code = library_->cuEventCreate_call(&library_->started, CU_EVENT_DEFAULT);
   if (code == CUDA_SUCCESS) code = library_->cuEventCreate_call(&library_->stopped, CU_EVENT_DEFAULT);
   return library_->status(code);
+}
+
+bool Driver::current_context(std::uint64_t& id, int& ordinal) const {
+  CUcontext context = nullptr;
+  if (library_->cuCtxGetCurrent_call(&context) != CUDA_SUCCESS || !context) return false;
+  unsigned long long number = 0;
+  CUdevice device = 0;
+  if (library_->cuCtxGetId_call(context, &number) != CUDA_SUCCESS) return false;
+  if (library_->cuCtxGetDevice_call(&device) != CUDA_SUCCESS) return false;
+  id = number;
+  ordinal = device;  // a device's handle is its ordinal
+  return true;
 }
 
 CudaStatus Driver::free_memory(std::int64_t& bytes) const {
