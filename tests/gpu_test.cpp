@@ -372,7 +372,9 @@ TEST_F(TuneOnGpu, FiftyKillsLoseNothingAndTheNextRunTakesItUp) {
     // A run that was killed after its last commit has finished too.
     const std::int64_t last_finished =
         integer_of(program_.cache(), "SELECT coalesce(max(finish_order), 0) FROM tuning_run");
-    if (last_finished == finished) ASSERT_GE(now, samples) << attempt;
+    if (last_finished == finished) {
+      ASSERT_GE(now, samples) << attempt;
+    }
     finished = last_finished;
     samples = now;
   }
