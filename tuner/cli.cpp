@@ -19,6 +19,7 @@ using Arguments = std::vector<std::string>;
 constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options]
        regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
+       regtune init KERNEL.cu [--print] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
@@ -134,10 +135,11 @@ po::options_description measure_options() {
       ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")               //
       ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")           //
       ("metric", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
-       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                  //
-      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                       //
-      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")          //
-      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")  //
+       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                       //
+      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                            //
+      ("no-restore", po::bool_switch(), "each timed launch finds what the one before left in the buffers")  //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")               //
+      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")       //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -244,6 +246,7 @@ TuneCommand tune_command(const po::variables_map& values, const Arguments& compi
   request.measure.budget_s = in_range(values, "budget", 0, 1e6);
   request.measure.timeout_ms = in_range(values, "timeout", 0.01, 1e5) * 1000;
   request.measure.cold = values["cold"].as<bool>();
+  request.measure.never_restore = values["no-restore"].as<bool>();
   command.style.all_rows = values["all"].as<bool>();
   command.record_file = optional_value<std::string>(values, "record");
   return command;
@@ -260,6 +263,30 @@ Request study_request(const po::variables_map& values, const Arguments& compiler
   request.jobs = jobs_value(values);
   request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
   return request;
+}
+
+Command parse_init(const Arguments& own, const Arguments& behind) {
+  po::options_description options;
+  po::options_description of_init("Init");
+  of_init.add_options()("print", po::bool_switch(), "show it as a comment block for the source, and write no file");
+  options.add(launch_options(kOneKernel)).add(compile_options()).add(of_init).add(general_options());
+  const po::variables_map values = parse(own, options, "source");
+  Command command;
+  command.json = values["json"].as<bool>();
+  command.quiet = values["quiet"].as<bool>();
+  if (values["help"].as<bool>()) {
+    command.what = ShowText{help_text(options)};
+    return command;
+  }
+  InitRequest request;
+  request.source = only_positional(values, "source", "KERNEL.cu");
+  request.flags = description_flags(values, behind);
+  request.architecture = optional_value<std::string>(values, "arch");
+  request.device = values["device"].as<int>();
+  request.compile_limit_s = in_range(values, "compile-limit", 0.1, 1e6);
+  request.print = values["print"].as<bool>();
+  command.what = request;
+  return command;
 }
 
 std::optional<int> count_value(const po::variables_map& values, const char* name) {
@@ -411,6 +438,11 @@ Command parse_command_line(const Arguments& arguments) {
     const bool is_check = own.front() == "check";
     own.erase(own.begin());
     return parse_study(is_check, own, behind);
+  }
+
+  if (!own.empty() && own.front() == "init") {
+    own.erase(own.begin());
+    return parse_init(own, behind);
   }
 
   if (!own.empty() && (own.front() == "replay" || own.front() == "verify")) {

@@ -7,6 +7,7 @@
 
 #include "analyze_command.hpp"
 #include "check_command.hpp"
+#include "init_command.hpp"
 #include "lookup_command.hpp"
 #include "replay_command.hpp"
 #include "report.hpp"
@@ -38,7 +39,9 @@ struct ReplayCommand {
 struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
-  std::variant<ShowText, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand, VerifyRequest> what;
+  std::variant<ShowText, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand, VerifyRequest,
+               InitRequest>
+      what;
   bool explain = false;  // a line for each variant behind the report
 };
 

@@ -16,6 +16,7 @@
 #include "decide.hpp"
 #include "device.hpp"
 #include "entrants.hpp"
+#include "inference.hpp"
 #include "instances.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
@@ -163,6 +164,29 @@ double peak_copy_gb_per_s(const GpuState& gpu, Store& store, Device& device) {
   return measured;
 }
 
+// What nobody described.
+InferredLaunch inferred_launch(LaunchDescription description, const CompileUnit& unit, CompilePool& pool,
+                               const KernelSignature& signature, const Target& target) {
+  const int bound = description.blocks.empty() ? authors_launch_bound(pool, unit, signature) : 0;
+  return infer_launch(std::move(description), signature,
+                      inference_facts(unit.source.text, signature, bound, target.gpu ? target.gpu->memory_bytes : 0));
+}
+
+void tell_guesses(const std::vector<Guess>& guesses, Progress& progress) {
+  for (const Guess& guess : guesses)
+    progress.note(fmt::format("regtune: guessed {}: {}", line_of(guess), guess.reason));
+}
+
+// The author's own code may fail because a guess is wrong: then the error says which lines to write.
+template <class Race>
+RaceResult race_as_guessed(const std::vector<Guess>& guesses, const Race& race) {
+  try {
+    return race();
+  } catch (const Error& failure) {
+    throw Error(failure.kind(), std::string(failure.what()) + advice_for_failure(guesses, failure.what()));
+  }
+}
+
 void tell_about_cost(const Sweep& sweep, const CompileOrder& order, std::optional<double> budget_s,
                      Progress& progress) {
   std::vector<Build> all = order.first;
@@ -177,7 +201,7 @@ void tell_about_cost(const Sweep& sweep, const CompileOrder& order, std::optiona
 TuneResult tune(const TuneRequest& request, Progress& progress) {
   Device device(request.device);  // the driver comes up while the source is read and compiled
   const Source source = read_source(request.source);
-  const LaunchDescription description = launch_description(source, request.flags);
+  LaunchDescription description = launch_description(source, request.flags);
   CompilePool pool(request.jobs, request.compile_limit_s);
   const CompilerIdentity& compiler = pool.identity();
   const Target target = choose_target(request, device, compiler);
@@ -199,12 +223,16 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   const KernelSignature signature =
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names.front());
+  InferredLaunch launch = inferred_launch(std::move(description), unit, pool, signature, target);
+  description = std::move(launch.description);
+  tell_guesses(launch.guesses, progress);
   const SourceChoices choices = source_choices(description, unit, described_blocks(description));
   const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
   if (const std::string note = note_of_authors_instance(description); !note.empty()) progress.note("regtune: " + note);
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
 
   TuningRecord record = head_of_record(target, compiler, unit, signature, plan, description, request.measure);
+  record.guesses = lines_of(launch.guesses);
   SearchSpaceRequest space{target.limits, choices.blocks};
   space.block_is_fixed = fixed_block_threads(first, record.kernel) != 0;
   space.with_levers = request.levers;
@@ -233,7 +261,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   sweep.begin(record.kernel, unqualified_name(signature), target.limits, {});
   name_instances(sweep, unit, choices, signature, progress);
   sweep.add(order.first);
-  if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms);
+  if (target.gpu) device.prepare(plan, *device_code, record.settings.timeout_ms, record.settings.never_restore);
   if (target.gpu && plan.work.bytes > 0)
     record.work.peak_copy_gb_per_s = peak_copy_gb_per_s(*target.gpu, *store, device);
   const PastRuns past = store ? PastRuns(*store, record, request.retry_quarantined) : PastRuns();
@@ -249,7 +277,8 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
       record.route = sweep.route();
       return {std::move(record), ""};
     }
-    const RaceResult result = race(device, *reference, entrants, record.settings, log, past.interrupted());
+    const RaceResult result = race_as_guessed(
+        launch.guesses, [&] { return race(device, *reference, entrants, record.settings, log, past.interrupted()); });
     record.settings = result.settings;
     record.clocks = result.clocks;
     record.gpu_seconds = result.gpu_seconds;

@@ -7,6 +7,7 @@
 #include "compile.hpp"
 #include "decide.hpp"
 #include "device.hpp"
+#include "inference.hpp"
 #include "instances.hpp"
 #include "kept_codes.hpp"
 #include "kernel_choice.hpp"
@@ -159,7 +160,7 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   if (claims.empty()) return verification;  // nothing but the author's code was ever near
 
   const Source source = source_of(record);
-  const LaunchDescription description = description_of(record, source, request);
+  LaunchDescription description = description_of(record, source, request);
   CompilePool pool(request.jobs, kCompileLimitS);
   const CompileUnit unit = compile_unit(source, description, record.architecture, pool.identity());
   require_same_source(record, unit);
@@ -170,6 +171,10 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   const KernelSignature signature =
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names.front());
+  const int bound = description.blocks.empty() ? authors_launch_bound(pool, unit, signature) : 0;
+  description = infer_launch(std::move(description), signature,
+                             inference_facts(source.text, signature, bound, record.gpu->memory_bytes))
+                    .description;
   const SourceChoices choices = source_choices(description, unit, described_blocks(description));
   const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
   require_same_launch(record, signature, plan);
@@ -180,7 +185,7 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   std::vector<Candidate> candidates = candidates_of(record, ids, sweep, unit, choices, signature, progress);
   const Candidate reference = candidates.front();
   candidates.erase(candidates.begin());
-  device.prepare(plan, device_code, record.settings.timeout_ms);
+  device.prepare(plan, device_code, record.settings.timeout_ms, record.settings.never_restore);
   progress.stage(fmt::format("measuring again, {:g} s of GPU time at the most", request.budget_s));
   RefereeSettings settings;
   settings.confidence = record.settings.confidence;
