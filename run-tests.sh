@@ -36,6 +36,15 @@ else
   step "lint: left out, it takes clang-tidy 14"
 fi
 
+# Each reader of foreign bytes for a few seconds; `cmake --build build/fuzz --target fuzz` takes ten minutes for each.
+if command -v clang++ >/dev/null; then
+  build fuzz fuzzers
+  step "fuzz: five seconds for each reader of files and texts"
+  quiet fuzz cmake --build build/fuzz --target fuzz_briefly
+else
+  step "fuzz: left out, it takes clang++"
+fi
+
 step "tests: ctest in build/dev, its output in build/tests.log"
 code=0
 ctest --preset dev --parallel "$(nproc)" >build/tests.log 2>&1 || code=$?

@@ -1,5 +1,5 @@
 // What a sweep of every cap costs against plain NVRTC, both in one run on this machine:
-//   bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_90]
+//   bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_90] [--every-cap]
 // Baseline: the median of five warm NVRTC compilations, times the 232 caps from 24 to 255. Sweep: from nothing
 // loaded to 232 results and one winner compiled once more by plain NVRTC. Prints one row of a table.
 #include <fmt/format.h>
@@ -48,20 +48,22 @@ struct SweepCost {
   double back_end_wall_s = 0;  // from the first submission to the last result
   double cpu_s = 0;            // of the workers in that time
   double peak_mib = 0;         // sum over processes of each one's peak; what workers share with the server counts once
-  std::size_t compiled = 0;
+  std::size_t known = 0;       // caps whose code is known
+  std::size_t inferred = 0;    // of these, without a compilation
   std::size_t distinct = 0;
   std::string route;
   std::string check;  // of the winner, against plain NVRTC
 };
 
 SweepCost sweep_all_caps(const Source& source, const LaunchDescription& description, const std::string& architecture,
-                         int jobs, Store* store) {
+                         int jobs, bool every_cap, Store* store) {
   SweepCost cost;
   const auto start = Clock::now();
   CompilePool pool(jobs, 600);
   const CompileUnit unit = compile_unit(source, description, architecture, pool.identity());
   KeptCodes kept(store, unit, pool.identity());
   Sweep sweep(pool, unit, kept);
+  if (every_cap) sweep.compile_every_cap();
   const CompiledCode& first = sweep.first();
   const KernelSignature kernel =
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
@@ -76,6 +78,7 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
   while (auto code = sweep.next()) {
     if (!code->facts) continue;
     hashes.push_back(code->facts->code_hash);
+    cost.inferred += code->inferred ? 1 : 0;
     if (!winner) winner = std::move(*code);
   }
   cost.back_end_wall_s = seconds_since(back_end_start);
@@ -83,7 +86,7 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
   if (winner) cost.check = sweep.difference_from_plain(*winner).value_or("equal");
   cost.wall_s = seconds_since(start);
   cost.peak_mib = pool.usage().peak_mib;
-  cost.compiled = hashes.size();
+  cost.known = hashes.size();
   std::sort(hashes.begin(), hashes.end());
   cost.distinct = static_cast<std::size_t>(std::unique(hashes.begin(), hashes.end()) - hashes.begin());
   cost.route = sweep.route();
@@ -95,16 +98,19 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
 int main(int argc, char** argv) {
   std::string file, architecture = "sm_90";
   int jobs = 2;
+  bool every_cap = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
       jobs = std::max(1, std::atoi(argv[++i]));
+    else if (std::strcmp(argv[i], "--every-cap") == 0)
+      every_cap = true;
     else if (std::strcmp(argv[i], "--arch") == 0 && i + 1 < argc)
       architecture = argv[++i];
     else
       file = argv[i];
   }
   if (file.empty()) {
-    fmt::print(stderr, "usage: bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_XX]\n");
+    fmt::print(stderr, "usage: bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_XX] [--every-cap]\n");
     return 2;
   }
   try {
@@ -117,7 +123,7 @@ int main(int argc, char** argv) {
       nvrtc = warm_nvrtc_seconds(compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), 5);
     }
     const double one = median(nvrtc);
-    const SweepCost cost = sweep_all_caps(source, description, architecture, jobs, nullptr);
+    const SweepCost cost = sweep_all_caps(source, description, architecture, jobs, every_cap, nullptr);
     // Twice into a scratch cache: what the second run costs, which finds everything there.
     const std::filesystem::path cache =
         std::filesystem::temp_directory_path() / fmt::format("regtune-bench-{}.db", getpid());
@@ -125,19 +131,20 @@ int main(int argc, char** argv) {
     double warm_s = 0;
     {
       Store store = Store::open(cache);
-      cold_s = sweep_all_caps(source, description, architecture, jobs, &store).wall_s;
-      warm_s = sweep_all_caps(source, description, architecture, jobs, &store).wall_s;
+      cold_s = sweep_all_caps(source, description, architecture, jobs, every_cap, &store).wall_s;
+      warm_s = sweep_all_caps(source, description, architecture, jobs, every_cap, &store).wall_s;
     }
     for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(cache.string() + part);
     fmt::print(
         "| kernel | jobs | NVRTC, median of 5 | x 232 | sweep of 232 caps | ratio | back end, CPU use | peak memory | "
-        "codes | check of the winner | second run | way |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|\n"
-        "| {} | {} | {:.3f} s | {:.1f} s | {:.2f} s | {:.1f} | {:.0f} % of {} | {:.0f} MiB | {} of {} | {} | {:.1f} % "
+        "compiled | codes | check of the winner | second run | way |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+        "| {} | {} | {:.3f} s | {:.1f} s | {:.2f} s | {:.1f} | {:.0f} % of {} | {:.0f} MiB | {} of {} | {} | {} | "
+        "{:.1f} % "
         "of {:.2f} s | {} |\n",
         source.path.stem().string(), jobs, one, one * 232, cost.wall_s, one * 232 / cost.wall_s,
-        100 * cost.cpu_s / cost.back_end_wall_s / jobs, jobs, cost.peak_mib, cost.distinct, cost.compiled, cost.check,
-        100 * warm_s / cold_s, cold_s, cost.route);
+        100 * cost.cpu_s / cost.back_end_wall_s / jobs, jobs, cost.peak_mib, cost.known - cost.inferred, cost.known,
+        cost.distinct, cost.check, 100 * warm_s / cold_s, cold_s, cost.route);
   } catch (const std::exception& failure) {
     fmt::print(stderr, "bench_compile_engine: {}\n", failure.what());
     return 1;

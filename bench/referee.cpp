@@ -1,10 +1,11 @@
 // Whether tune() names the right code, against an exhaustive referee in the same run on this GPU:
 //   bench_referee KERNEL.cu [--runs 3] [--rounds 200] [--jobs N]
-// First the kernel is tuned `runs` times, each time with another seed. Then every distinct code that any of the runs
-// compiled is timed in `rounds` interleaved rounds, none left out, and the one with the least median time, paired by
-// round with the author's, is the referee's best. Prints one row of a table for each run: how much slower the code
-// that the run recommends is than the referee's best, and the GPU time of the run as a share of what a referee takes
-// that drops codes slower than 1.3 times the best after five rounds.
+// First the kernel is tuned `runs` times, each time with another seed. Then every cap and every other budget that any
+// of the runs knew is compiled, and every distinct code is timed in `rounds` interleaved rounds; none is left out, but
+// one that takes more than twice the best's time in each of the first five rounds stops there. The code with the least
+// median time, paired by round with the author's, is the referee's best. Prints one row of a table for each run: how
+// much slower the code that the run recommends is than the referee's best, and the GPU time of the run as a share of
+// what a referee takes that drops codes slower than 1.3 times the best after five rounds.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <random>
 
 #include "collapse.hpp"
@@ -33,6 +35,7 @@ using namespace regtune;
 
 constexpr double kDropAbove = 1.3;     // of the referee whose GPU time is the measure
 constexpr std::size_t kDropAfter = 5;  // rounds
+constexpr double kHopeless = 2;        // of the referee that judges
 
 struct Options {
   std::filesystem::path kernel;
@@ -84,21 +87,33 @@ std::vector<Timed> distinct_codes(Sweep& sweep, const std::string& name, const s
   return distinct;
 }
 
-// All codes that give the right result, each in every round.
-void time_all(Device& device, std::vector<Timed>& codes, int rounds) {
-  device.set_reference(codes.front().candidate);
+// All codes that give the right result. Returns the GPU time of the reference run.
+double time_all(Device& device, std::vector<Timed>& codes, int rounds) {
+  const double reference_s = device.set_reference(codes.front().candidate).gpu_ms / 1000;
   std::erase_if(codes,
                 [&](const Timed& code) { return !std::holds_alternative<double>(device.check(code.candidate)); });
   std::mt19937_64 random(20);
   std::vector<std::size_t> order(codes.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   for (int round = 0; round < rounds; ++round) {
+    if (round == static_cast<int>(kDropAfter)) {
+      const auto fastest = [](const Timed& code) {
+        double ms = std::numeric_limits<double>::infinity();
+        for (const Sample& sample : code.samples) ms = std::min(ms, sample.ms);
+        return ms;
+      };
+      double best = fastest(codes.front());
+      for (const Timed& code : codes) best = std::min(best, fastest(code));
+      std::erase_if(order, [&](std::size_t i) { return i != 0 && fastest(codes[i]) > kHopeless * best; });
+    }
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t i : order)
       if (const Shot shot = device.sample(codes[i].candidate); const double* ms = std::get_if<double>(&shot))
         codes[i].samples.push_back({round, *ms});
   }
+  std::erase_if(codes, [](const Timed& code) { return code.samples.empty(); });
   for (Timed& code : codes) code.ratio = median(paired_ratios(code.samples, codes.front().samples));
+  return reference_s;
 }
 
 // GPU time of the referee that stops timing what is far slower than the best after a few rounds.
@@ -161,11 +176,11 @@ void judge(const Options& options) {
   const CompiledCode device_code =
       pool.prepare({0, device_code_request(plan, record.architecture, pool.identity()), {}, true});
   device.prepare(plan, device_code, record.settings.timeout_ms);
-  time_all(device, codes, options.rounds);
+  const double reference_s = time_all(device, codes, options.rounds);
 
   const auto best =
       std::min_element(codes.begin(), codes.end(), [](const Timed& a, const Timed& b) { return a.ratio < b.ratio; });
-  const double referee_s = referee_seconds(codes, record.settings.launches_per_sample);
+  const double referee_s = reference_s + referee_seconds(codes, record.settings.launches_per_sample);
   for (std::size_t run = 0; run < records.size(); ++run) {
     const TuningRecord& result = records[run];
     const Timed* chosen = recommended(codes, result, result.verdict->best_renamed_id.value_or(result.verdict->best_id));

@@ -1,5 +1,6 @@
 #include "analysis_report.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace regtune {
@@ -98,6 +99,19 @@ TEST(Diagnosis, GroupsBudgetsByTheReasonWhyTheyAreNotInForce) {
   EXPECT_EQ(texts[0], "spills: none under any budget");
   EXPECT_EQ(texts[1], "inert: --maxrregcount=255: 255 does not bind");
   EXPECT_EQ(texts[2], "overridden: --maxrregcount=40..41: --maxrregcount=40 is ignored: the ceiling of 64 is set by X");
+}
+
+TEST(Diagnosis, NamesAllInferredCapsInOneLine) {
+  const auto inferred = [](int cap, int step) {
+    return Budget{BudgetStatus::inferred, cap, fmt::format("not compiled: --maxrregcount={} and more", step)};
+  };
+  const auto texts = diagnosis(record_of({{AuthorsOwn{}, 64},
+                                          {RegisterCap{105}, 64, 0, 0, inferred(105, 104)},
+                                          {RegisterCap{112}, 64},
+                                          {RegisterCap{113}, 64, 0, 0, inferred(113, 112)}}));
+  ASSERT_EQ(texts.size(), 2u);
+  EXPECT_EQ(texts[1],
+            "inferred: --maxrregcount=105, --maxrregcount=113: not compiled: the steps of 8 around each give one code");
 }
 
 TEST(Diagnosis, SaysOfWhichBudgetsNothingIsKnown) {

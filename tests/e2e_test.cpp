@@ -61,7 +61,7 @@ TEST_F(EndToEnd, AnalysesAKernelWithoutAGpu) {
   EXPECT_TRUE(
       holds(ending.out, "decayWide(const float*, float*, unsigned long)   n = 16777216   block 256   grid 65536"));
   EXPECT_TRUE(holds(ending.out, "no GPU, sm_90"));
-  EXPECT_TRUE(holds(ending.out, "variants -> "));
+  EXPECT_TRUE(holds(ending.out, "taken to give the code of those around them -> "));
   EXPECT_TRUE(holds(ending.out, "author's code"));
   EXPECT_TRUE(holds(ending.out, "--maxrregcount=24"));
   EXPECT_TRUE(holds(ending.out, "__launch_bounds__(256)"));

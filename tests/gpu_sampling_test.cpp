@@ -289,6 +289,32 @@ extern "C" __global__ void scale(const float* in, float* out, int n) {
 }
 )cuda";
 
+// Has several codes, and data that the L2 cache holds.
+constexpr const char* kMix = R"cuda(/*regtune
+sizes = { n = 1048576 }
+block = 256
+grid = "n // (32 * block)"
+[args]
+in = { buffer = "n", init = "uniform(0, 1)" }
+out = { buffer = "n // 32", output = true }
+stride = "n // 32"
+*/
+extern "C" __global__ void mix(const float* in, float* out, int stride) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  float x[32];
+#pragma unroll
+  for (int i = 0; i < 32; ++i) x[i] = in[at + i * stride];
+#pragma unroll
+  for (int step = 0; step < 2; ++step)
+#pragma unroll
+    for (int i = 0; i < 32; ++i) x[i] = x[i] * x[(i + 5) % 32] + x[(i + 11) % 32];
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 32; ++i) sum += x[i];
+  out[at] = sum;
+}
+)cuda";
+
 class TuneSamplingOnGpu : public testing::Test {
  protected:
   void SetUp() override {
@@ -296,9 +322,10 @@ class TuneSamplingOnGpu : public testing::Test {
     if (!std::filesystem::exists(program_path()))
       GTEST_SKIP() << program_path() << " is not there: REGTUNE_PROGRAM_PATH";
     program_.write("scale.cu", kScale);
+    program_.write("mix.cu", kMix);
   }
-  TuningRecord record_of(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"scale.cu", "--budget", "10", "--json"});
+  TuningRecord record_of(const char* source, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {source, "--budget", "10", "--json"});
     const Ending tuned = program_.run(arguments);
     EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
     return record_from_json(nlohmann::json::parse(tuned.out), "stdout");
@@ -307,14 +334,14 @@ class TuneSamplingOnGpu : public testing::Test {
 };
 
 TEST_F(TuneSamplingOnGpu, TimesTheFinalistsBothWays) {
-  const TuningRecord warm = record_of({});
-  const TuningRecord cold = record_of({"--cold"});
+  const TuningRecord warm = record_of("mix.cu", {});
+  const TuningRecord cold = record_of("mix.cu", {"--cold"});
   EXPECT_FALSE(warm.settings.cold);
   EXPECT_TRUE(cold.settings.cold);
   EXPECT_EQ(cold.settings.sample_mode, SampleMode::one_launch);
   const auto& author_warm = std::get<Measurement>(warm.trials.front().outcome);
   const auto& author_cold = std::get<Measurement>(cold.trials.front().outcome);
-  std::printf("scale of 4 MiB: warm %.3f us, cold %.3f us; %zu and %zu rounds the other way\n",
+  std::printf("mix of 4 MiB: warm %.3f us, cold %.3f us; %zu and %zu rounds the other way\n",
               author_warm.time_ms.median * 1000, author_cold.time_ms.median * 1000, author_warm.other_way.size(),
               author_cold.other_way.size());
   EXPECT_GT(author_cold.time_ms.median, author_warm.time_ms.median);
@@ -327,7 +354,7 @@ TEST_F(TuneSamplingOnGpu, ShowsTheRateAndTheShareOfACopy) {
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   for (const char* part : {"GB/s", "of copy", "timed in samples of", "replayed as a CUDA graph"})
     EXPECT_TRUE(holds(tuned.out, part)) << part << " in:\n" << tuned.out;
-  const TuningRecord record = record_of({});
+  const TuningRecord record = record_of("scale.cu", {});
   EXPECT_EQ(record.work.bytes, 8 << 20);
   EXPECT_GT(record.work.peak_copy_gb_per_s, 50);
 }

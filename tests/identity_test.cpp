@@ -161,10 +161,7 @@ class Identity : public NvrtcTest {
   }
 
   static NvrtcReply lto_ir(const CompileUnit& unit, const RegisterPolicy& policy) {
-    NvrtcRequest request = compile_request(unit, {policy}, NvrtcOutput::cubin, "");
-    request.options = lto_ir_options(request.options);
-    request.output = NvrtcOutput::lto_ir;
-    return nvrtc()->compile(request);
+    return nvrtc()->compile(compile_request(unit, {policy}, NvrtcOutput::lto_ir, ""));
   }
 
   // One budget both ways, with the LTO-IR at hand; `kernel` is kept alone, or all are when it is empty.

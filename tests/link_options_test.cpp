@@ -145,11 +145,5 @@ TEST(LinkOptions, RefuseWhatIsNotKnown) {
   expect_refused({"--ftz"}, "--ftz");  // its value is missing
 }
 
-TEST(LinkOptions, MakeLtoIrWithoutACap) {
-  EXPECT_THAT(lto_ir_options({"--gpu-architecture=sm_90a", "--maxrregcount=40", "-maxrregcount", "48", "-D",
-                              "-maxrregcount", "-unknown", "--use_fast_math"}),
-              ElementsAre("--gpu-architecture=sm_90a", "-D", "-maxrregcount", "-unknown", "--use_fast_math", "-dlto"));
-}
-
 }  // namespace
 }  // namespace regtune

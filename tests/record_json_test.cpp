@@ -331,6 +331,14 @@ TEST(RecordJson, NumbersThatDoNotFitAreRefused) {
   }
 }
 
+TEST(RecordJson, BlocksAndGridsThatCudaDoesNotTakeAreRefused) {
+  for (const Json& extents : {Json{0, 1, 1}, Json{1, 0, 1}, Json{1, 1, 0}, Json{2147483648u, 1, 1}, Json{1, 65536, 1},
+                              Json{4294967295u, 4294967295u, 4294967295u}, Json{-1, 1, 1}, Json{1.5, 1, 1}})
+    EXPECT_THROW(extents.get<Dim3>(), Error) << extents;
+  const auto most = Json{2147483647, 65535, 65535}.get<Dim3>();
+  EXPECT_EQ(most.x, 2147483647u);
+}
+
 TEST(RecordJson, VariantsNameOnlyVariantsThatThereAre) {
   const Json whole = document(full_record());
   for (const auto& [path, value] : {std::pair{"/verdict/best", 11},

@@ -117,7 +117,12 @@ TEST(RecordedSeries, RefusesWhatCannotHaveBeenRecorded) {
   EXPECT_TRUE(refused("/codes/3/labels", "lb256"));
   EXPECT_TRUE(refused("/codes/3/median_ms", 0));
   EXPECT_TRUE(refused("/codes/3/regs", "many"));
+  EXPECT_TRUE(refused("/codes/3/regs", 1e300)) << "that is no number of registers";
+  EXPECT_TRUE(refused("/codes/3/shared", -1));
+  EXPECT_TRUE(refused("/codes/3/n", true));
   EXPECT_TRUE(refused("/block", {256, 1}));
+  EXPECT_TRUE(refused("/block", {0, 1, 1})) << "occupancy divides by it";
+  EXPECT_TRUE(refused("/grid", {1, 1, 65536}));
   EXPECT_TRUE(refused("/architecture", "sm_1"));
   EXPECT_TRUE(refused("/raw_ms/0", nlohmann::json::array({1.0, 2.0})));
   EXPECT_TRUE(refused("/raw_ms/33/5", -1.0));

@@ -154,6 +154,35 @@ TEST_F(SweepTest, CapsOnAPlateauNeedNoCompilationAndHaveTheCodeThatTheyWouldGive
   EXPECT_EQ(hash_of_cap[false], hash_of_cap[true]);
 }
 
+TEST_F(SweepTest, ASecondRunOverEveryCapDeliversEachOnceAndCompilesNone) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "cache.db");
+  std::map<int, std::string> first_hashes;
+  for (const bool second : {false, true}) {
+    CompilePool pool(2, 120);
+    const CompileUnit unit = compile_unit({"k.cu", kSource}, {}, "sm_90", pool.identity());
+    KeptCodes kept(&store, unit, pool.identity());
+    Sweep sweep(pool, unit, kept);
+    const Cubin first = read_cubin(sweep.first().cubin);
+    std::vector<Build> builds{{AuthorsOwn{}}};
+    for (int cap = 24; cap <= 255; ++cap) builds.push_back({RegisterCap{cap}});
+    sweep.begin(first.kernels.front().name, "k", gpu_limits(9, 0).value(), builds);
+    std::map<int, std::string> hashes;  // 0: the author's own
+    std::size_t compiled = 0;
+    while (std::optional<BuildCode> code = sweep.next()) {
+      const auto* cap = std::get_if<RegisterCap>(&code->build.policy);
+      EXPECT_TRUE(hashes.emplace(cap ? cap->registers_per_thread : 0, code->facts.value().code_hash).second);
+      compiled += code->kept || code->inferred ? 0 : 1;
+    }
+    EXPECT_EQ(hashes.size(), builds.size());
+    if (second) {
+      EXPECT_EQ(compiled, 0u);
+      EXPECT_EQ(hashes, first_hashes);
+    }
+    first_hashes = hashes;
+  }
+}
+
 TEST_F(SweepTest, AnotherNameAndOtherMacrosAreCodesOfTheirOwn) {
   SourceChoice renamed;
   renamed.renamed = true;

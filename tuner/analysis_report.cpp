@@ -97,9 +97,13 @@ std::vector<std::string> about_budgets(const TuningRecord& record) {
   for (const Trial& trial : record.trials) {
     if (!trial.facts || trial.facts->budget.note.empty()) continue;
     const Budget& budget = trial.facts->budget;
-    // Behind the colon stands the reason, before it the budget.
-    Group& group = groups[{budget.status, budget.note.substr(std::min(budget.note.find(": "), budget.note.size()))}];
-    if (group.note.empty()) group.note = budget.note;
+    // Behind the colon stands the reason, before it the budget. Inferred caps differ in the step that gave the code.
+    const bool is_inferred = budget.status == BudgetStatus::inferred;
+    const std::string reason =
+        is_inferred ? "" : budget.note.substr(std::min(budget.note.find(": "), budget.note.size()));
+    Group& group = groups[{budget.status, reason}];
+    if (group.note.empty())
+      group.note = is_inferred ? "not compiled: the steps of 8 around each give one code" : budget.note;
     group.policies.push_back(trial.variant.policy);
   }
   std::vector<std::string> texts;

@@ -1,6 +1,6 @@
 #pragma once
-// The command line: which command, with what. Understands options, runs nothing. The only file that
-// includes Boost.Program_options is cli.cpp.
+// The command line: which command, with what. Understands what was given, runs nothing. Which
+// options there are is cli_options.hpp's.
 #include <string>
 #include <variant>
 #include <vector>

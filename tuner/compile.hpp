@@ -4,7 +4,6 @@
 // replaced and the rest goes on. All children are forked from one process, the compile server, which has run
 // the front end before: its LTO-IR and its precompiled headers are theirs.
 #include <deque>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "fork_server.hpp"
 #include "nvrtc.hpp"
+#include "scratch_folder.hpp"
 #include "source.hpp"
 
 namespace regtune {
@@ -47,7 +47,6 @@ class CompilePool {
  public:
   // `processes` children at most; one compilation may take `limit_s` seconds.
   CompilePool(int processes, double limit_s);
-  ~CompilePool();
 
   // Throws Error(no_toolkit) with where NVRTC was looked for.
   const CompilerIdentity& identity();
@@ -71,8 +70,9 @@ class CompilePool {
 
   const CompileUsage& usage() const { return usage_; }
 
-  // A folder for precompiled headers, gone with the pool. Empty where none can be made.
-  const std::string& scratch_folder() const { return scratch_folder_; }
+  // Where headers are precompiled for one kind of output: NVRTC does not take those of the other. Gone with the pool;
+  // empty where no folder can be made.
+  std::string header_folder(NvrtcOutput output) const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -92,7 +92,7 @@ class CompilePool {
 
   int processes_;
   double limit_s_;
-  std::string scratch_folder_;
+  ScratchFolder scratch_;
   ForkServer server_;
   std::optional<CompilerIdentity> identity_;
   std::deque<CompileJob> waiting_;
@@ -100,6 +100,7 @@ class CompilePool {
   std::vector<Slot> slots_;
   Slot server_slot_;
   CompileUsage usage_;
+  std::size_t answered_ = 0;  // jobs whose use is in usage_
   std::map<pid_t, double> peak_mib_of_;
 };
 

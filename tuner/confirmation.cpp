@@ -30,7 +30,7 @@ bool precise_enough(RaceField& field) {
     highest = std::max(highest, speedup.high);
   }
   if (highest <= threshold) return true;
-  return best.high - best.low <= margin && highest <= best.median * threshold;
+  return best.high - best.low <= margin * best.median && highest <= best.median * threshold;
 }
 
 }  // namespace

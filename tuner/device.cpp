@@ -35,10 +35,6 @@ std::vector<ElementType> element_types(const WorkloadPlan& plan) {
 
 constexpr const char* kPurposes[] = {"fill", "compare", "show"};
 
-Message binary(const std::string& bytes) {
-  return Message::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
-}
-
 Message buffer_message(const BufferPlan& buffer) {
   return {{"name", buffer.name},
           {"type", static_cast<int>(buffer.type)},

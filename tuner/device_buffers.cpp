@@ -21,11 +21,6 @@ struct Damage {
   unsigned long long behind = 0;
 };
 
-std::string bytes_of(const Message& message) {
-  const auto& bytes = message.get_binary();
-  return {bytes.begin(), bytes.end()};
-}
-
 // Memory of its own even for an empty buffer.
 std::int64_t allocated_bytes(std::int64_t bytes) {
   return std::max<std::int64_t>(bytes, 16);

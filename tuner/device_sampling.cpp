@@ -31,11 +31,6 @@ constexpr double kClocksEveryMs = 20;
 constexpr double kClocksShare = 20;
 constexpr std::int64_t kCopyBytes = std::int64_t{256} << 20;
 
-std::string bytes_of(const Message& message) {
-  const auto& bytes = message.get_binary();
-  return {bytes.begin(), bytes.end()};
-}
-
 Message failure_of_launch(const CudaStatus& status) {
   if (status.refused()) return {{"refused", "the driver refused the launch: " + status.text}};
   return {{"faulted", status.text}};

@@ -246,17 +246,4 @@ std::optional<std::vector<std::string>> link_options(const LinkOptionsRequest& r
   return link;
 }
 
-std::vector<std::string> lto_ir_options(const std::vector<std::string>& given) {
-  std::vector<std::string> kept;
-  for (std::size_t at = 0; at < given.size();) {
-    const Given option = read_option(given, at);
-    const bool is_cap = option.option != nullptr && option.option->stage == Stage::cap;
-    for (; at < option.next; ++at) {
-      if (!is_cap) kept.push_back(given[at]);
-    }
-  }
-  kept.emplace_back("-dlto");
-  return kept;
-}
-
 }  // namespace regtune

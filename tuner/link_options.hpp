@@ -20,8 +20,4 @@ struct LinkOptionsRequest {
 // Empty where a link cannot stand for NVRTC; `why_not` then says in a sentence which option prevents it.
 std::optional<std::vector<std::string>> link_options(const LinkOptionsRequest& request, std::string& why_not);
 
-// The options for NVRTC to make the LTO-IR from: those given, without a cap, and -dlto. The same LTO-IR serves
-// every cap.
-std::vector<std::string> lto_ir_options(const std::vector<std::string>& given);
-
 }  // namespace regtune

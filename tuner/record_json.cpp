@@ -13,6 +13,9 @@ namespace regtune {
 
 using namespace json_fields;
 
+constexpr unsigned kMostBlocks = 0x7fffffff;
+constexpr unsigned kMostBlocksYZ = 65535;
+
 #define REGTUNE_WRITE_FIELD(field) json[#field] = value.field;
 #define REGTUNE_READ_FIELD(field) read(json, #field, value.field);
 #define REGTUNE_JSON_FIELDS(Type, ...)                                          \
@@ -32,6 +35,12 @@ void from_json(const Json& json, Dim3& value) {
   read_value(json[0], "x", value.x);
   read_value(json[1], "y", value.y);
   read_value(json[2], "z", value.z);
+  // Blocks and grids are divided by, and their volume has to fit 64 bits.
+  for (const unsigned extent : {value.x, value.y, value.z})
+    if (extent == 0 || extent > kMostBlocks)
+      refuse("grid or block", json, "three numbers from 1 on, as CUDA takes them");
+  if (value.y > kMostBlocksYZ || value.z > kMostBlocksYZ)
+    refuse("grid or block", json, "of 65535 at the most in y and z");
 }
 
 REGTUNE_JSON_FIELDS(GpuId, name, compute_major, compute_minor, sm_count)

@@ -9,6 +9,8 @@
 #include <sstream>
 
 #include "decide.hpp"
+#include "json_fields.hpp"
+#include "record_json.hpp"
 #include "regtune/error.hpp"
 #include "signature.hpp"
 #include "statistics.hpp"
@@ -56,10 +58,10 @@ Budget budget_of(const std::string& label) {
   return {LaunchBounds{number_in(text.substr(2, comma - 2), label), after(comma + 1)}, choice};
 }
 
-Dim3 extents(const Json& json) {
-  const auto list = json.get<std::vector<unsigned>>();
-  if (list.size() != 3) refuse("grid and block must be lists of three numbers");
-  return {list[0], list[1], list[2]};
+int count_in(const Json& json, const char* key) {
+  const int count = json_fields::read<int>(json, key);
+  if (count < 0) refuse(fmt::format("'{}' must not be negative, and is {}", key, count));
+  return count;
 }
 
 double positive(double value, const char* what) {
@@ -68,25 +70,25 @@ double positive(double value, const char* what) {
 }
 
 RecordedCode code_from(const Json& json, const Json* series) {
-  RecordedCode code{positive(json.at("median_ms"), "median_ms"),
-                    positive(json.at("p10"), "p10"),
-                    positive(json.at("p90"), "p90"),
+  RecordedCode code{positive(json_fields::read<double>(json, "median_ms"), "median_ms"),
+                    positive(json_fields::read<double>(json, "p10"), "p10"),
+                    positive(json_fields::read<double>(json, "p90"), "p90"),
                     {}};
-  if (series) code.series = series->get<std::vector<double>>();
+  if (series) json_fields::read_value(*series, "raw_ms", code.series);
   for (const double ms : code.series) positive(ms, "raw_ms");
   return code;
 }
 
 StaticFacts facts_from(const Json& json, std::size_t code, const GpuLimits& limits, const LaunchShape& shape) {
   StaticFacts facts;
-  facts.registers_per_thread = json.at("regs");
-  facts.stack_frame_bytes = json.at("local");
-  facts.spill_store_bytes = json.at("local");
-  facts.static_shared_bytes = json.at("shared");
+  facts.registers_per_thread = count_in(json, "regs");
+  facts.stack_frame_bytes = count_in(json, "local");
+  facts.spill_store_bytes = count_in(json, "local");
+  facts.static_shared_bytes = count_in(json, "shared");
   facts.code_hash = fmt::format("code {}", code);
-  if (json.at("n") == 0) return facts;
+  if (count_in(json, "n") == 0) return facts;
   facts.occupancy = occupancy(limits, {facts.registers_per_thread, facts.static_shared_bytes, 0, 0, 0}, shape.block);
-  facts.occupancy->active_blocks_per_sm = json.at("blocks_per_sm");
+  facts.occupancy->active_blocks_per_sm = count_in(json, "blocks_per_sm");
   return facts;
 }
 
@@ -128,7 +130,7 @@ RecordedSweep read_sweep(const Json& json) {
   record.signature = demangle(record.kernel);
   record.architecture = json.value("architecture", "sm_90");
   record.gpu = gpu_from(json, record.architecture);
-  record.author_shape = {extents(json.at("grid")), extents(json.at("block")), 0};
+  record.author_shape = {json_fields::read<Dim3>(json, "grid"), json_fields::read<Dim3>(json, "block"), 0};
   const Json& codes = json.at("codes");
   const Json* rounds = json.contains("raw_ms") ? &json.at("raw_ms") : nullptr;
   std::map<std::size_t, int> timed_as;

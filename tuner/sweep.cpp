@@ -45,13 +45,6 @@ Sweep::Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper, CompileBud
       budget_(std::move(budget)),
       why_plain_(why_not_linked(pool.identity(), unit_)) {}
 
-// Precompiled headers of one kind of output serve no other. The text that all caps share is compiled once, and so
-// needs none: to precompile costs more than to compile.
-std::string Sweep::header_folder(NvrtcOutput output) const {
-  if (pool_.scratch_folder().empty()) return "";
-  return pool_.scratch_folder() + (output == NvrtcOutput::lto_ir ? "/lto" : "/plain");
-}
-
 bool Sweep::shares_text(const Build& build) const {
   const SourceChoice& choice = build.choice;
   const bool is_authors = choice.macros.empty() && choice.instance.empty();
@@ -63,11 +56,13 @@ bool Sweep::is_cap(const Build& build) {
 }
 
 CompileJob Sweep::plain_job(int id, const Build& build, bool in_server) const {
-  return {id, compile_request(unit_, build, NvrtcOutput::cubin, header_folder(NvrtcOutput::cubin)), {}, in_server};
+  return {
+      id, compile_request(unit_, build, NvrtcOutput::cubin, pool_.header_folder(NvrtcOutput::cubin)), {}, in_server};
 }
 
 CompileJob Sweep::linked_job(int id, const Build& build, bool only_this_kernel) const {
-  const std::string folder = shares_text(build) ? "" : header_folder(NvrtcOutput::lto_ir);
+  // The text that all caps share is compiled once: to precompile its headers costs more than to compile it.
+  const std::string folder = shares_text(build) ? "" : pool_.header_folder(NvrtcOutput::lto_ir);
   const std::string kernel_to_keep = only_this_kernel && several_kernels_ ? kernel_of(build) : "";
   std::string why_not;  // none: the constructor has asked
   return {id, compile_request(unit_, build, NvrtcOutput::lto_ir, folder),
@@ -143,16 +138,18 @@ std::size_t Sweep::add(const std::vector<Build>& builds) {
   builds_.insert(builds_.end(), builds.begin(), builds.end());
   undelivered_ += builds.size();
   if (infers_) form_groups(first_new);
+  std::vector<int> kept_ones;
   for (std::size_t i = first_new; i < builds_.size(); ++i) {
     const auto index = static_cast<int>(i);
     if (std::optional<BuildCode> kept = keeper_.find(way_of(builds_[i]), kernel_, builds_[i])) {
       waiting_for_steps_.erase(index);
       ready_[index] = std::move(*kept);
-      know(index);
+      kept_ones.push_back(index);
     } else if (!waiting_for_steps_.contains(index)) {
       queue_.push_back(index);
     }
   }
+  for (const int index : kept_ones) know(index);  // once it is certain which of the others are kept too
   feed();
   pool_.feed();
   return builds.size() - (skipped_ - skipped_before);

@@ -108,7 +108,6 @@ class Sweep {
   bool shares_text(const Build& build) const;
   // True for a build whose text is that of other caps too, under its source choice.
   static bool is_cap(const Build& build);
-  std::string header_folder(NvrtcOutput output) const;
   void begin_comparison();
   void submit_witnesses(bool linked_too);
   void use_plain(const std::string& why);

@@ -156,14 +156,13 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
     throw Error(ErrorKind::gpu_failed, "verify measures, and there is no GPU here: " + device.why_not());
   Verification verification{std::move(answer.record), "", {}};
   const TuningRecord& record = *verification.stored;
-  const std::vector<Claim> claims = claims_of(record);
-  if (claims.empty()) return verification;  // nothing but the author's code was ever near
-
   const Source source = source_of(record);
   LaunchDescription description = description_of(record, source, request);
   CompilePool pool(request.jobs, kCompileLimitS);
   const CompileUnit unit = compile_unit(source, description, record.architecture, pool.identity());
   require_same_source(record, unit);
+  const std::vector<Claim> claims = claims_of(record);
+  if (claims.empty()) return verification;  // nothing but the author's code was ever near
   progress.stage("compiling");
   KeptCodes nothing_kept(nullptr, unit, pool.identity());
   Sweep sweep(pool, unit, nothing_kept);

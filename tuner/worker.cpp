@@ -60,6 +60,15 @@ Deadline after_ms(double ms) {
   return std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<std::int64_t>(ms * 1000));
 }
 
+Message binary(const std::string& bytes) {
+  return Message::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+}
+
+std::string bytes_of(const Message& binary_value) {
+  const auto& bytes = binary_value.get_binary();
+  return {bytes.begin(), bytes.end()};
+}
+
 Channel& Channel::operator=(Channel&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   return *this;

@@ -18,6 +18,11 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;  // empty
 
 Deadline after_ms(double ms);
 
+// Bytes as a value of a message, and back: machine code, and text that need not be UTF-8. The latter throws
+// Message::exception for a value of another kind.
+Message binary(const std::string& bytes);
+std::string bytes_of(const Message& binary_value);
+
 // One end of the socket pair. Owns the descriptor.
 class Channel {
  public:

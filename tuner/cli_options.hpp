@@ -1,0 +1,21 @@
+#pragma once
+// The options of each command: their names, their help, and how a command line is taken apart by them. What the values
+// mean is cli.cpp's. The only file that includes Boost.Program_options is cli_options.cpp.
+#include <string>
+#include <vector>
+
+#include "cli_values.hpp"
+
+namespace regtune {
+
+enum class CliCommand { tune, analyze, check, init, lookup, verify, replay };
+
+// The usage of all commands, and the options of this one.
+std::string help_text(CliCommand command);
+
+// `arguments`: behind the command's name, without those of the compiler. Throws Error(usage) for what is no option, no
+// value of one, or not the one subject (KERNEL.cu, KERNEL, FILE) that each command takes; with --help the subject may
+// be missing. A long option is written whole: --kern may mean something else in the next version.
+CliValues parse_options(CliCommand command, const std::vector<std::string>& arguments);
+
+}  // namespace regtune

@@ -1,0 +1,116 @@
+#include "tuning_plan.hpp"
+
+#include <fmt/chrono.h>
+#include <unistd.h>
+
+#include <array>
+#include <ctime>
+#include <utility>
+
+#include "cubin.hpp"
+#include "kernel_choice.hpp"
+#include "search_space.hpp"
+#include "template_arguments.hpp"
+
+namespace regtune {
+namespace {
+
+// A block size that the source fixes (__block_size__) is in every kernel's code, and ptxas takes no other bound.
+bool fixes_block(const CubinKernel* compiled) {
+  return compiled && compiled->required_threads_per_block != 0;
+}
+
+SearchSpaceRequest search_space_request(const GpuLimits& limits, const SourceChoices& choices, bool block_is_fixed,
+                                        const SweepScope& scope) {
+  SearchSpaceRequest space{limits, choices.blocks};
+  space.block_is_fixed = block_is_fixed;
+  space.with_levers = scope.levers;
+  // ptxas allocates registers otherwise for a kernel whose name contains "cutlass", to a gain that can exceed any
+  // cap's, or to a loss.
+  SourceChoice renamed;
+  renamed.renamed = true;
+  if (scope.renamed) space.further_choices.push_back(renamed);
+  return space;
+}
+
+std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const SourceChoices& choices,
+                                  const WorkloadPlan& workload) {
+  std::vector<Trial> trials;
+  for (const Variant& variant : variants)
+    trials.push_back({variant, workload.shapes.at(choices.launch_of(variant)), {}, NotTimed{}});
+  return trials;
+}
+
+std::vector<std::string> notes_for_user(const LaunchDescription& description, const WorkloadPlan& workload,
+                                        bool block_is_fixed, bool keeps_cluster) {
+  std::vector<std::string> notes;
+  if (std::string note = note_of_authors_instance(description); !note.empty()) notes.push_back(std::move(note));
+  notes.insert(notes.end(), workload.notes.begin(), workload.notes.end());
+  if (block_is_fixed)
+    notes.emplace_back(
+        "the kernel declares its block size (__block_size__), beside which the compiler ignores caps and "
+        "refuses launch bounds: __maxnreg__ is tried at every value instead");
+  if (keeps_cluster)
+    notes.emplace_back(
+        "the kernel declares blocks per cluster, the third launch bound; every budget but __maxnreg__ keeps "
+        "it, and so should the bound that you write");
+  return notes;
+}
+
+}  // namespace
+
+KernelSignature described_kernel(const CompileUnit& unit, const LaunchDescription& description,
+                                 const CompiledCode& first) {
+  return choose_kernel(read_cubin(first.cubin), unit.source.text, unit.source.path.string(), description.kernel,
+                       first.lowered_names.empty() ? "" : first.lowered_names.front());
+}
+
+TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const KernelSignature& signature,
+                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope) {
+  const LaunchDescription& description = launch.description;
+  TuningPlan plan;
+  plan.options = description.options;
+  plan.guesses = launch.guesses;
+  plan.signature = signature;
+  plan.choices = source_choices(description, unit, described_blocks(description));
+  plan.workload = plan_workload(description, plan.signature, plan.choices.launches);
+
+  const Cubin cubin = read_cubin(first.cubin);
+  const CubinKernel* compiled = find_kernel(cubin, plan.signature.mangled_name);
+  const bool block_is_fixed = fixes_block(compiled);
+  plan.notes = notes_for_user(description, plan.workload, block_is_fixed, unit.keeps_cluster);
+  plan.trials = planned_trials(search_space(search_space_request(limits, plan.choices, block_is_fixed, scope)),
+                               plan.choices, plan.workload);
+  plan.order = compile_order(plan.trials, compiled ? compiled->static_shared_bytes : 0, limits);
+  if (!scope.in_waves) plan.order = in_one_wave(std::move(plan.order));
+  return plan;
+}
+
+TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, const Target& target,
+                            const CompilerIdentity& compiler, const MeasureSettings& settings) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  TuningRecord record;
+  record.regtune_version = REGTUNE_VERSION;
+  record.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  record.host = host.data();
+  record.architecture = target.architecture;
+  record.gpu = target.gpu;
+  record.compiler = compiler.name;
+  record.source_path = unit.source.path.string();
+  record.source_hash = source_hash(unit);
+  record.options = plan.options;
+  record.kernel = plan.signature.mangled_name;
+  record.signature = plan.signature.display;
+  record.sizes = plan.workload.sizes;
+  record.arguments = describe_arguments(plan.workload, plan.signature);
+  record.guesses = lines_of(plan.guesses);
+  record.work = plan.workload.work;
+  record.author_shape = plan.workload.shapes.front();
+  record.trials = plan.trials;
+  record.settings = settings;
+  record.settings.seed = plan.workload.seed;
+  return record;
+}
+
+}  // namespace regtune

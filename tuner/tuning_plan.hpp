@@ -1,0 +1,52 @@
+#pragma once
+// What a tuning will do, before it does any of it: the kernel, its launch as numbers, every variant, and the order of
+// their builds; and the head of the record that will hold what came of it. A function of the source, its description,
+// complete with what was guessed, and the first compilation: knows neither the cache nor what is fast.
+#include <string>
+#include <vector>
+
+#include "compile.hpp"
+#include "compile_order.hpp"
+#include "description.hpp"
+#include "inference.hpp"
+#include "record.hpp"
+#include "signature.hpp"
+#include "source.hpp"
+#include "source_choices.hpp"
+#include "target.hpp"
+#include "workload.hpp"
+
+namespace regtune {
+
+// What is swept besides the register budgets, and whether anything is held back for the race.
+struct SweepScope {
+  bool renamed = true;    // the kernel under another name too
+  bool levers = false;    // ptxas's register usage levels too
+  bool in_waves = false;  // compile what can matter most first, and the rest as the race asks for it
+};
+
+struct TuningPlan {
+  std::vector<std::string> options;  // of the author's command, a register cap among them
+  std::vector<Guess> guesses;        // what of the launch nobody described
+  KernelSignature signature;
+  SourceChoices choices;
+  WorkloadPlan workload;
+  std::vector<Trial> trials;  // of every variant, nothing known of them yet
+  CompileOrder order;
+  std::vector<std::string> notes;  // for the user
+};
+
+// The kernel that the description means among those of the first compilation. Throws Error(no_kernel) and
+// Error(several_kernels).
+KernelSignature described_kernel(const CompileUnit& unit, const LaunchDescription& description,
+                                 const CompiledCode& first);
+
+// `first`: all kernels of the author's code, `signature` one of them. Throws what plan_workload throws.
+TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const KernelSignature& signature,
+                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope);
+
+// Everything by which a run is known, and its planned trials; no times.
+TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, const Target& target,
+                            const CompilerIdentity& compiler, const MeasureSettings& settings);
+
+}  // namespace regtune
