@@ -175,7 +175,7 @@ void judge(const Options& options) {
   std::vector<Timed> codes = distinct_codes(sweep, unqualified_name(signature), records, device.state()->limits);
   const CompiledCode device_code =
       pool.prepare({0, device_code_request(plan, record.architecture, pool.identity()), {}, true});
-  device.prepare(plan, device_code, record.settings.timeout_ms);
+  device.prepare(plan, device_code, record.settings.timeout_ms, record.settings.never_restore);
   const double reference_s = time_all(device, codes, options.rounds);
 
   const auto best =

@@ -363,6 +363,24 @@ TEST(Cli, UnderstandsAVerification) {
   EXPECT_TRUE(holds(text_of({"verify", "--help"}), "--budget"));
 }
 
+TEST(Cli, UnderstandsAnInit) {
+  const Command command = parse_command_line({"init", "k.cu", "--print", "--set", "n=8", "--json", "--", "-O3"});
+  const auto* init = std::get_if<InitRequest>(&command.what);
+  ASSERT_NE(init, nullptr);
+  EXPECT_EQ(init->source, "k.cu");
+  EXPECT_TRUE(init->print);
+  EXPECT_TRUE(command.json);
+  EXPECT_EQ(init->flags.sizes, Arguments{"n=8"});
+  EXPECT_EQ(init->flags.options, Arguments{"-O3"});
+  EXPECT_TRUE(holds(refusal({"init"}), "KERNEL.cu is missing"));
+  EXPECT_TRUE(holds(text_of({"init", "--help"}), "--print"));
+}
+
+TEST(Cli, BuffersAreRestoredUnlessAskedOtherwise) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.measure.never_restore);
+  EXPECT_TRUE(tune_of({"k.cu", "--no-restore"}).request.measure.never_restore);
+}
+
 TEST(Cli, QuarantineIsKeptUnlessAskedOtherwise) {
   EXPECT_FALSE(tune_of({"k.cu"}).request.retry_quarantined);
   EXPECT_TRUE(tune_of({"k.cu", "--retry-quarantined"}).request.retry_quarantined);

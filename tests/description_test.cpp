@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "description_rules.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {

@@ -17,6 +17,7 @@ using Arguments = std::vector<std::string>;
 constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options, or a whole nvcc command]
        regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
+       regtune init KERNEL.cu [--print] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
@@ -126,10 +127,11 @@ po::options_description measure_options() {
       ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")               //
       ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")           //
       ("metric", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
-       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                  //
-      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                       //
-      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")          //
-      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")  //
+       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                       //
+      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                            //
+      ("no-restore", po::bool_switch(), "each timed launch finds what the one before left in the buffers")  //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")               //
+      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")       //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -138,6 +140,12 @@ po::options_description study_options() {
   po::options_description options("Study");
   options.add_options()("all", po::bool_switch(), "every distinct code in the table");
   add_sweep_options(options);
+  return options;
+}
+
+po::options_description init_options() {
+  po::options_description options("Init");
+  options.add_options()("print", po::bool_switch(), "show it as a comment block for the source, and write no file");
   return options;
 }
 
@@ -191,6 +199,9 @@ po::options_description options_of(CliCommand command) {
     case CliCommand::check:
       options.add(launch_options(kSeveralKernels)).add(compile_options_for_several()).add(check_options());
       break;
+    case CliCommand::init:
+      options.add(launch_options(kOneKernel)).add(compile_options()).add(init_options());
+      break;
     case CliCommand::lookup:
       options.add(lookup_options());
       break;
@@ -209,6 +220,7 @@ const char* subject_of(CliCommand command) {
     case CliCommand::tune:
     case CliCommand::analyze:
     case CliCommand::check:
+    case CliCommand::init:
       break;
     case CliCommand::lookup:
     case CliCommand::verify:

@@ -34,8 +34,8 @@ class Device final : public Bench {
   const std::string& why_not() const { return why_not_; }
 
   // Allocates and fills the buffers. `device_code` was compiled from device_code_request. Throws
-  // Error(buffer_too_large).
-  void prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms);
+  // Error(buffer_too_large). `never_restore`: a timed launch finds what the one before left.
+  void prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms, bool never_restore);
 
   ReferenceRun set_reference(const Candidate& reference) override;
   Shot check(const Candidate& candidate) override;
@@ -71,6 +71,7 @@ class Device final : public Bench {
   std::string why_not_;
   Message plan_request_;
   double timeout_ms_ = 10000;
+  bool never_restore_ = false;
   std::optional<Candidate> reference_;
   std::optional<ReferenceRun> reference_run_;  // the first; later ones go on as it did
   std::map<int, bool> loaded_;

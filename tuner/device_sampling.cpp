@@ -56,6 +56,10 @@ Message DeviceSampling::load(const Message& request) {
   const std::string cubin = bytes_of(request.at("cubin"));
   const CudaStatus status = driver_.load(cubin, request.at("kernel"), shape.dynamic_shared_bytes, loaded);
   if (!status.ok()) return {{"refused", "the driver does not load this code: " + status.text}};
+  if (const std::string failure = buffers_.fill_variables(loaded); !failure.empty()) {
+    driver_.unload(loaded);
+    return {{"refused", failure}};
+  }
   candidates_[id] = {loaded, shape, {}};
   return {{"ok", true}};
 }
@@ -214,6 +218,7 @@ Message DeviceSampling::reference(const Message& request) {
   Loaded& candidate = candidates_.at(request.at("id").get<int>());
   const double gpu_ms_before = gpu_ms_;
   if (auto failed = run_first(candidate)) return *failed;
+  if (request.value("never_restore", false)) restored_ = false;
   double ms = 0;
   if (auto failed = warm_up(candidate, ms)) return *failed;
   if (request.contains("as_before")) {

@@ -22,10 +22,11 @@ namespace regtune {
           apply(cuCtxSetCurrent) apply(cuCtxSynchronize) apply(cuMemGetInfo) apply(cuMemAlloc) apply(cuMemFree)      \
               apply(cuMemcpyHtoD) apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async)                \
                   apply(cuModuleLoadData) apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute) \
-                      apply(cuLaunchKernel) apply(cuEventCreate) apply(cuEventRecord) apply(cuEventSynchronize)      \
-                          apply(cuEventElapsedTime) apply(cuGraphCreate) apply(cuGraphAddKernelNode)                 \
-                              apply(cuGraphInstantiate) apply(cuGraphLaunch) apply(cuGraphDestroy)                   \
-                                  apply(cuGraphExecDestroy) apply(cuGetErrorName) apply(cuGetErrorString)
+                      apply(cuModuleGetGlobal) apply(cuLaunchKernel) apply(cuEventCreate) apply(cuEventRecord)       \
+                          apply(cuEventSynchronize) apply(cuEventElapsedTime) apply(cuGraphCreate)                   \
+                              apply(cuGraphAddKernelNode) apply(cuGraphInstantiate) apply(cuGraphLaunch)             \
+                                  apply(cuGraphDestroy) apply(cuGraphExecDestroy) apply(cuGetErrorName)              \
+                                      apply(cuGetErrorString)
 
 struct Driver::Library {
   explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
@@ -210,7 +211,8 @@ CudaStatus Driver::load(std::string_view cubin, const std::string& kernel, std::
   CUresult code = library_->cuModuleLoadData_call(&module, cubin.data());
   if (code != CUDA_SUCCESS) return library_->status(code);
   code = library_->cuModuleGetFunction_call(&function, module, kernel.c_str());
-  if (code == CUDA_SUCCESS && dynamic_shared_bytes > 48 * 1024)
+  // What a block may have without asking is 48 KiB together with the kernel's static shared memory.
+  if (code == CUDA_SUCCESS && dynamic_shared_bytes > 0)
     code = library_->cuFuncSetAttribute_call(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                              static_cast<int>(dynamic_shared_bytes));
   if (code != CUDA_SUCCESS) {
@@ -219,6 +221,17 @@ CudaStatus Driver::load(std::string_view cubin, const std::string& kernel, std::
   }
   loaded = {module, function};
   return {};
+}
+
+CudaStatus Driver::variable(const LoadedKernel& loaded, const std::string& name, DeviceAddress& address,
+                            std::int64_t& bytes) const {
+  CUdeviceptr found = 0;
+  std::size_t size = 0;
+  const CUresult code =
+      library_->cuModuleGetGlobal_call(&found, &size, static_cast<CUmodule>(loaded.module), name.c_str());
+  address = found;
+  bytes = static_cast<std::int64_t>(size);
+  return library_->status(code);
 }
 
 void Driver::unload(const LoadedKernel& loaded) const {

@@ -20,6 +20,7 @@
 #include "source_choices.hpp"
 #include "study_scope.hpp"
 #include "sweep.hpp"
+#include "tuning_plan.hpp"
 #include "workload.hpp"
 
 namespace regtune {
@@ -157,7 +158,7 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   Verification verification{std::move(answer.record), "", {}};
   const TuningRecord& record = *verification.stored;
   const Source source = source_of(record);
-  const LaunchDescription description = description_of(record, source, request);
+  LaunchDescription description = description_of(record, source, request);
   CompilePool pool(request.jobs, kCompileLimitS);
   const CompileUnit as_written = compile_unit(source, description, record.architecture, pool.identity());
   require_same_source(record, as_written);
@@ -168,9 +169,8 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   KeptCodes nothing_kept(nullptr, unit, pool.identity());
   Sweep sweep(pool, unit, nothing_kept);
   const CompiledCode& first = sweep.first();
-  const KernelSignature signature =
-      choose_kernel(read_cubin(first.cubin), compiled_text(unit), source.path.string(), description.kernel,
-                    first.lowered_names.empty() ? "" : first.lowered_names.front());
+  const KernelSignature signature = described_kernel(unit, description, first);
+  description = described_launch(std::move(description), unit, pool, signature, record.gpu->memory_bytes).description;
   const SourceChoices choices = source_choices(description, unit, described_blocks(description));
   const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
   require_same_launch(record, signature, plan);
@@ -181,7 +181,7 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   std::vector<Candidate> candidates = candidates_of(record, ids, sweep, unit, choices, signature, progress);
   const Candidate reference = candidates.front();
   candidates.erase(candidates.begin());
-  device.prepare(plan, device_code, record.settings.timeout_ms);
+  device.prepare(plan, device_code, record.settings.timeout_ms, record.settings.never_restore);
   progress.stage(fmt::format("measuring again, {:g} s of GPU time at the most", request.budget_s));
   RefereeSettings settings;
   settings.confidence = record.settings.confidence;
