@@ -262,6 +262,11 @@ class ItemReader {
     const std::size_t end = token.offset + token.length;
     if (directive.starts_with("pragma") && directive.find("once") != std::string::npos)
       found_.pragma_once.push_back(token.offset);
+    if (directive.starts_with("el") || directive.starts_with("endif")) {
+      const std::string_view written = text_.substr(token.offset, token.length);
+      found_.branch_ends.push_back(
+          {end, token.line + static_cast<int>(std::count(written.begin(), written.end(), '\n')) + 1});
+    }
     if (directive.starts_with("include")) {
       const auto open = directive.find_first_of("\"<", 7);
       if (open == std::string::npos) return;
