@@ -317,8 +317,8 @@ std::string DeviceSlice::text() const {
   return out;
 }
 
-// The innermost declaration at that line that may go.
-bool DeviceSlice::takes_out(File& file, int line) {
+// The innermost declaration at that line that may go, as an index.
+std::optional<std::size_t> DeviceSlice::culprit(const File& file, int line) {
   int found = -1;
   for (std::size_t i = 0; i < file.found.items.size(); ++i) {
     const SourceItem& item = file.found.items[i];
@@ -328,20 +328,22 @@ bool DeviceSlice::takes_out(File& file, int line) {
     if (!file.kept[outermost] && !names_namespace(item)) continue;
     found = static_cast<int>(i);
   }
-  if (found < 0) return false;
-  const SourceItem& item = file.found.items[static_cast<std::size_t>(found)];
-  if (item.kind == ItemKind::kernel) return false;
-  file.refused[static_cast<std::size_t>(found)] = true;
-  return true;
+  if (found < 0) return {};
+  const auto index = static_cast<std::size_t>(found);
+  if (file.found.items[index].kind == ItemKind::kernel) return {};
+  return index;
 }
 
 bool DeviceSlice::take_out(const std::vector<Complaint>& complaints) {
-  bool any = false;
+  // Found first and taken out afterwards: a second complaint about a member must not take its class along.
+  std::vector<std::pair<File*, std::size_t>> culprits;
   for (const Complaint& complaint : complaints)
     for (File& file : files_)
-      if (file.path.string() == complaint.file && takes_out(file, complaint.line)) any = true;
-  if (any) follow_names();
-  return any;
+      if (file.path.string() == complaint.file)
+        if (const auto index = culprit(file, complaint.line)) culprits.emplace_back(&file, *index);
+  for (const auto& [file, index] : culprits) file->refused[index] = true;
+  if (!culprits.empty()) follow_names();
+  return !culprits.empty();
 }
 
 std::vector<LaunchedInstance> DeviceSlice::instances() const {

@@ -13,6 +13,13 @@ typedef long off_t;
 // Every function is the device's here: those that the toolkit's headers mark for the host alone are called by none.
 #undef __host__
 #define __host__
+// LTO-IR may call the device's runtime, and machine code may not: a helper that tells of errors compiles for both.
+#ifndef __CUDACC_RDC__
+static __device__ const char* cudaGetErrorString(cudaError_t) { return ""; }
+static __device__ const char* cudaGetErrorName(cudaError_t) { return ""; }
+static __device__ cudaError_t cudaGetLastError() { return cudaSuccess; }
+static __device__ cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
+#endif
 namespace cuda { namespace std {} }
 namespace std {
 using ::size_t;
