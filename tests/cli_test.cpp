@@ -133,6 +133,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
                                               "--grid",
                                               "ceil_div(n, block)",
                                               "--shared=4*block",
+                                              "--description=d/k.toml",
                                               "--arg",
                                               "a=-2.5",
                                               "--arg=b={buffer=\"n\"}",
@@ -180,6 +181,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_EQ(flags.block, "128,256");
   EXPECT_EQ(flags.grid, "ceil_div(n, block)");
   EXPECT_EQ(flags.dynamic_shared_bytes, "4*block");
+  EXPECT_EQ(flags.file, "d/k.toml");
   EXPECT_EQ(flags.arguments, (Arguments{"a=-2.5", "b={buffer=\"n\"}"}));
   EXPECT_EQ(flags.seed, 18446744073709551615u);
   EXPECT_EQ(flags.include_folders, (Arguments{"inc", "other"}));

@@ -15,6 +15,7 @@ constexpr char kAll[] = R"toml(kernel = "ns::k<4, float>"
 block = ["32x8", "16x16"]
 grid = "ceil_div(n, block_x), 2"
 dynamic_shared_bytes = "4 * block"
+cooperative = true
 options = ["-DNAME=\"x\\y\"", "-use_fast_math"]
 include = ["../include"]
 seed = 7
@@ -44,6 +45,7 @@ TEST(DescriptionText, IsReadAsWhatWasWritten) {
   const LaunchDescription d = read(once);
   EXPECT_EQ(d.options, read(kAll).options);
   EXPECT_EQ(d.blocks, read(kAll).blocks);
+  EXPECT_TRUE(d.cooperative);
   ASSERT_EQ(d.arguments.size(), 6u);
   EXPECT_EQ(d.arguments[0].init, "uniform(-1, 1)");
   EXPECT_EQ(d.arguments[1].relative_tolerance, 1e-5);

@@ -108,6 +108,25 @@ n = "n"
   EXPECT_TRUE(holds(ending.out, "restored before each")) << ending.out;
 }
 
+TEST_F(ArgumentsOnGpu, ACooperativeLaunchHasAsManyBlocksAsAreResident) {
+  const Ending ending = tune(R"toml(block = 256
+grid = 100000
+cooperative = true
+[args]
+sum = { buffer = 1 }
+)toml",
+                             R"(#include <cooperative_groups.h>
+__global__ void k(unsigned* sum) {
+  atomicAdd(sum, threadIdx.x == 0);
+  cooperative_groups::this_grid().sync();
+  if (*sum % gridDim.x != 0) __trap();
+  cooperative_groups::this_grid().sync();
+  if (blockIdx.x == 0 && threadIdx.x == 0) *sum = 0;
+}
+)");
+  EXPECT_EQ(ending.exit_code, 0) << ending.out << ending.err;
+}
+
 TEST_F(ArgumentsOnGpu, WithoutRestoringALaunchFindsWhatTheOneBeforeLeft) {
   program_.write("k.cu",
                  "/*regtune\nsizes.n = 100000\nblock = 128\ngrid = \"ceil_div(n, block)\"\n"

@@ -51,6 +51,7 @@ bool explain_value(const CliValues& values) {
 
 DescriptionFlags description_flags(const CliValues& values, const Arguments& compiler_arguments) {
   DescriptionFlags flags;
+  if (const auto file = values.text("description")) flags.file = *file;
   flags.kernel = values.text("kernel");
   flags.sizes = values.list("set");
   flags.block = values.text("block");
@@ -157,6 +158,7 @@ LookupRequest lookup_request(const CliValues& values) {
 VerifyRequest verify_request(const CliValues& values) {
   VerifyRequest request;
   request.kernel = values.subject();
+  if (const auto file = values.text("description")) request.flags.file = *file;
   request.flags.sizes = values.list("set");
   request.flags.block = values.text("block");
   request.flags.grid = values.text("grid");

@@ -47,7 +47,9 @@ constexpr const char* kSeveralKernels = "kernel, or template-id; several: all, '
 
 po::options_description launch_options(const char* kernel) {
   po::options_description options("Launch (each wins over the launch description of the source)");
-  options.add_options()                                                                                     //
+  options.add_options()  //
+      ("description", po::value<std::string>()->value_name("FILE"),
+       "a launch description that stands elsewhere, for a source that is not yours")                        //
       ("kernel,k", po::value<std::string>()->value_name("NAME"), kernel)                                    //
       ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")              //
       ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")  //
@@ -178,6 +180,7 @@ po::options_description verify_options() {
       ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
        "all sizes of the stored answer: n=1<<24")                                                           //
       ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")            //
+      ("description", po::value<std::string>()->value_name("FILE"), "as given when it was tuned")           //
       ("block", po::value<std::string>()->value_name("LIST"), "as given when it was tuned")                 //
       ("grid", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                  //
       ("shared", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                //

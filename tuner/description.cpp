@@ -184,6 +184,16 @@ LaunchDescription read_description(const std::filesystem::path& source_path, std
   return result;
 }
 
+LaunchDescription read_description_file(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored))
+    throw Error(ErrorKind::file_not_found,
+                fmt::format("--description {}: there is no such file; regtune init writes one", file.string()));
+  LaunchDescription result = description_from_toml(side_file_text(file), file.string(), 0);
+  result.base_folder = file.parent_path();
+  return result;
+}
+
 LaunchDescription with_flags(LaunchDescription description, const DescriptionFlags& flags) {
   if (flags.kernel) description.kernel = flags.kernel;
   std::size_t added = 0;

@@ -18,6 +18,10 @@ namespace regtune {
 // Throws Error(bad_description) naming file, line and key; bad_launch for a block that CUDA cannot launch.
 LaunchDescription read_description(const std::filesystem::path& source_path, std::string_view source_text);
 
+// A description that stands somewhere else, for a source that is not to be touched. Data files are relative to it,
+// include folders to the source. Throws Error(file_not_found or bad_description).
+LaunchDescription read_description_file(const std::filesystem::path& file);
+
 // Whether there is a comment block or a side file to read.
 bool has_description(const std::filesystem::path& source_path, std::string_view source_text);
 // k.cu -> k.regtune.toml
@@ -25,6 +29,7 @@ std::filesystem::path side_file_of(const std::filesystem::path& source_path);
 
 // What was given on the command line; each that is set wins over the file's.
 struct DescriptionFlags {
+  std::optional<std::filesystem::path> file;        // --description FILE, in the place of the source's own
   std::optional<std::string> kernel;                // --kernel NAME
   std::vector<std::string> sizes;                   // --set n=1<<24
   std::optional<std::string> block;                 // --block 128,256 or 32x8,16x16

@@ -109,6 +109,7 @@ void write_head(Writer& out, const LaunchDescription& d) {
   if (d.grid) out.line("grid", "grid", number_or_text(d.grid->text));
   if (d.dynamic_shared_bytes)
     out.line("dynamic_shared_bytes", "dynamic_shared_bytes", number_or_text(d.dynamic_shared_bytes->text));
+  if (d.cooperative) out.line("cooperative", "cooperative", "true");
   if (!d.options.empty()) out.line("options", "options", list_text(d.options));
   if (!d.include_folders.empty()) {
     std::vector<std::string> folders;

@@ -160,8 +160,13 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
   for (const ParameterPlan& parameter : plan.parameters) parameters.push_back(parameter_message(parameter));
   Message globals = Message::array();
   for (const StructPlan& variable : plan.globals) globals.push_back(struct_message(variable));
-  plan_request_ = {{"do", "plan"},           {"seed", plan.seed},        {"device_code", binary(device_code.cubin)},
-                   {"functions", functions}, {"parameters", parameters}, {"globals", globals}};
+  plan_request_ = {{"do", "plan"},
+                   {"seed", plan.seed},
+                   {"device_code", binary(device_code.cubin)},
+                   {"functions", functions},
+                   {"parameters", parameters},
+                   {"globals", globals},
+                   {"cooperative", plan.cooperative}};
   const Message reply = ask(plan_request_, kStartLimitMs);
   if (!reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));

@@ -24,6 +24,9 @@ class DeviceSampling {
   // samples.
   void prepare_flushing();
 
+  // From now on all blocks of a launch are resident together: of each code's grid, no more than fit on the GPU.
+  void launch_cooperatively() { cooperative_ = true; }
+
   Message load(const Message& request);
   Message unload(int id);
   // The request holds what an earlier reference run of the same code found, if there was one: samples go on as before.
@@ -47,6 +50,8 @@ class DeviceSampling {
     double ms = 0;
     std::optional<Message> failure;
   };
+  std::optional<Message> cut_to_resident(const LoadedKernel& loaded, LaunchShape& shape) const;
+  CudaStatus launch(const Loaded& candidate) const;
   Timed time_launches(const Loaded& candidate, int launches);
   Timed time_graph(Loaded& candidate);
   Timed time_warm(Loaded& candidate);
@@ -66,6 +71,7 @@ class DeviceSampling {
   std::int64_t l2_bytes_;
   DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it
   std::map<int, Loaded> candidates_;
+  bool cooperative_ = false;
   bool restored_ = false;
   SampleMode mode_ = SampleMode::one_launch;
   int launches_ = 1;

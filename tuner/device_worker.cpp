@@ -38,6 +38,7 @@ class DeviceServer {
     if (what == "plan") {
       buffers_.make(request);
       sampling_.prepare_flushing();
+      if (request.at("cooperative").get<bool>()) sampling_.launch_cooperatively();
       return {{"ok", true}};
     }
     if (what == "load") return sampling_.load(request);

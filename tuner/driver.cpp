@@ -26,7 +26,8 @@ namespace regtune {
                           apply(cuEventSynchronize) apply(cuEventElapsedTime) apply(cuGraphCreate)                   \
                               apply(cuGraphAddKernelNode) apply(cuGraphInstantiate) apply(cuGraphLaunch)             \
                                   apply(cuGraphDestroy) apply(cuGraphExecDestroy) apply(cuGetErrorName)              \
-                                      apply(cuGetErrorString)
+                                      apply(cuGetErrorString) apply(cuLaunchCooperativeKernel)                       \
+                                          apply(cuOccupancyMaxActiveBlocksPerMultiprocessor) apply(cuCtxGetDevice)
 
 struct Driver::Library {
   explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
@@ -242,6 +243,27 @@ CudaStatus Driver::launch(const LoadedKernel& kernel, const LaunchShape& shape, 
   return library_->status(library_->cuLaunchKernel_call(
       static_cast<CUfunction>(kernel.function), shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
       shape.block.z, static_cast<unsigned>(shape.dynamic_shared_bytes), nullptr, parameters.data(), nullptr));
+}
+
+CudaStatus Driver::launch_cooperative(const LoadedKernel& kernel, const LaunchShape& shape,
+                                      std::vector<void*>& parameters) const {
+  return library_->status(library_->cuLaunchCooperativeKernel_call(
+      static_cast<CUfunction>(kernel.function), shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
+      shape.block.z, static_cast<unsigned>(shape.dynamic_shared_bytes), nullptr, parameters.data()));
+}
+
+CudaStatus Driver::resident_blocks(const LoadedKernel& kernel, const LaunchShape& shape, std::int64_t& blocks) const {
+  int per_multiprocessor = 0;
+  int multiprocessors = 0;
+  CUdevice device = 0;
+  CUresult code = library_->cuOccupancyMaxActiveBlocksPerMultiprocessor_call(
+      &per_multiprocessor, static_cast<CUfunction>(kernel.function), static_cast<int>(shape.block.volume()),
+      static_cast<std::size_t>(shape.dynamic_shared_bytes));
+  if (code == CUDA_SUCCESS) code = library_->cuCtxGetDevice_call(&device);
+  if (code == CUDA_SUCCESS)
+    code = library_->cuDeviceGetAttribute_call(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+  blocks = std::int64_t{per_multiprocessor} * multiprocessors;
+  return library_->status(code);
 }
 
 CudaStatus Driver::synchronize() const {

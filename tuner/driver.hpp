@@ -65,6 +65,11 @@ class Driver {
   void unload(const LoadedKernel& loaded) const;
   // `parameters`: one pointer to each parameter's value.
   CudaStatus launch(const LoadedKernel& kernel, const LaunchShape& shape, std::vector<void*>& parameters) const;
+  // All blocks at once; refused where they are more than are resident.
+  CudaStatus launch_cooperative(const LoadedKernel& kernel, const LaunchShape& shape,
+                                std::vector<void*>& parameters) const;
+  // How many blocks of the shape's size the whole GPU holds at once.
+  CudaStatus resident_blocks(const LoadedKernel& kernel, const LaunchShape& shape, std::int64_t& blocks) const;
   CudaStatus synchronize() const;
 
   // `launches` of them, each after the one before. The parameters' values are copied.

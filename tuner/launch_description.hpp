@@ -56,6 +56,7 @@ struct LaunchDescription {
   std::vector<Dim3> blocks;        // the first is the author's; empty: not described; each is launchable
   std::optional<Expression> grid;  // gives 1 to 3 numbers
   std::optional<Expression> dynamic_shared_bytes;
+  bool cooperative = false;  // all blocks are resident at once; the grid is the most that there may be
   std::vector<ArgumentDescription> arguments;
   std::vector<ArgumentDescription> globals = {};       // __constant__ and __device__ variables
   std::vector<std::string> options;                    // the author's compiler options

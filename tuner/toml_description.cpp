@@ -30,9 +30,9 @@ namespace {
 
 constexpr std::size_t kMaxFields = 1024;
 
-const std::vector<std::string> top_keys = {"kernel",      "sizes",   "block",   "grid", "dynamic_shared_bytes",
-                                           "args",        "options", "include", "seed", "tune",
-                                           "block_macro", "metric",  "globals"};
+const std::vector<std::string> top_keys = {"kernel",      "sizes",   "block",   "grid",       "dynamic_shared_bytes",
+                                           "args",        "options", "include", "seed",       "tune",
+                                           "block_macro", "metric",  "globals", "cooperative"};
 const std::vector<std::string> argument_keys = {"buffer", "init",      "type",  "output", "atol",   "rtol",
                                                 "ulps",   "tolerance", "value", "struct", "values", "file"};
 const std::vector<std::string> field_keys = {"buffer", "init",      "type",  "output", "atol", "rtol",
@@ -86,6 +86,7 @@ class TomlReader {
     if (const toml::node* node = table.get("dynamic_shared_bytes")) {
       result.dynamic_shared_bytes = expression(*node, "dynamic_shared_bytes");
     }
+    if (const toml::node* node = table.get("cooperative")) result.cooperative = boolean(*node, "cooperative");
     if (const toml::node* node = table.get("args")) {
       for (const auto& [name, value] : in_order(as_table(*node, "args", "args.n = \"n\""))) {
         result.arguments.push_back(argument(name, *value));
@@ -297,7 +298,7 @@ class TomlReader {
 
   bool boolean(const toml::node& node, const std::string& key) const {
     const auto value = node.value_exact<bool>();
-    if (!value) wrong_type(node, key, "true or false", "output = true");
+    if (!value) wrong_type(node, key, "true or false", key == "cooperative" ? "cooperative = true" : "output = true");
     return *value;
   }
 

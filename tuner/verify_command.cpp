@@ -58,7 +58,8 @@ LaunchDescription description_of(const TuningRecord& record, const Source& sourc
   for (const auto& [name, value] : record.sizes) flags.sizes.push_back(fmt::format("{}={}", name, value));
   if (!flags.block) flags.block = blocks_of(record);
   flags.seed = record.settings.seed;
-  const std::optional<std::string> written = read_description(source.path, source.text).kernel;
+  const std::optional<std::string> written =
+      (flags.file ? read_description_file(*flags.file) : read_description(source.path, source.text)).kernel;
   const bool written_is_meant = written && request.kernel.find('<') == std::string::npos &&
                                 bare_kernel_name(*written) == bare_kernel_name(request.kernel);
   if (!written_is_meant) flags.kernel = request.kernel;

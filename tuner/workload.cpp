@@ -41,6 +41,7 @@ class Planner {
 
   WorkloadPlan plan() {
     plan_.seed = description_.seed.value_or(1);
+    plan_.cooperative = description_.cooperative;
     plan_sizes();
     plan_shapes();
     plan_.work.bytes = counted(description_.bytes);
@@ -237,6 +238,7 @@ std::vector<std::string> describe_arguments(const WorkloadPlan& plan, const Kern
   }
   for (const StructPlan& variable : plan.globals)
     lines.push_back(fmt::format("variable {}  {}", variable.name, variable.value));
+  if (plan.cooperative) lines.emplace_back("cooperative: as many blocks of the grid as are resident at once");
   return lines;
 }
 

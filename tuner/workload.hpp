@@ -22,6 +22,7 @@ struct LaunchCase {
 struct WorkloadPlan {
   Sizes sizes;
   std::vector<LaunchShape> shapes;        // one per launch case, in their order; the first is the author's
+  bool cooperative = false;               // of the blocks in a shape's grid, as many as are resident at once
   std::vector<ParameterPlan> parameters;  // in the kernel's order
   std::vector<StructPlan> globals = {};   // __constant__ and __device__ variables, by the names in the compiled module
   std::uint64_t seed = 1;
