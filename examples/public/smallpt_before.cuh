@@ -2,6 +2,7 @@
 // a reference may be bound to. Where radiance() is defined, its parameter keeps its type under another name.
 struct Ray;
 typedef Ray ObjectRay;
+__device__ ObjectRay* object_of_a_ray();  // names the type, which below is pasted together
 template <class Temporary>
 __device__ Temporary& as_object(Temporary&& temporary) {
   return temporary;
