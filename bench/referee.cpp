@@ -197,24 +197,7 @@ void judge(const std::filesystem::path& kernel, const Options& options, Deadline
   std::vector<TimedCode> codes = distinct_codes(sweep, unqualified_name(signature), records, device.state()->limits);
   const CompiledCode device_code =
       pool.prepare({0, device_code_request(plan, record.architecture, pool.identity()), {}, true});
-<<<<<<< HEAD
   device.prepare(plan, device_code, record.settings.timeout_ms, record.settings.never_restore);
-  const double reference_s = time_all(device, codes, options.rounds);
-
-  const auto best =
-      std::min_element(codes.begin(), codes.end(), [](const Timed& a, const Timed& b) { return a.ratio < b.ratio; });
-  const double referee_s = reference_s + referee_seconds(codes, record.settings.launches_per_sample);
-  for (std::size_t run = 0; run < records.size(); ++run) {
-    const TuningRecord& result = records[run];
-    const Timed* chosen = recommended(codes, result, result.verdict->best_renamed_id.value_or(result.verdict->best_id));
-    fmt::print("| {} | {} | {} | {}: {:.4f} | {}: {:.4f} | {:+.2f} % | {:.2f} s | {:.1f} s | 1/{:.1f} |\n",
-               options.kernel.stem().string(), codes.size(), run + 1, best->budget, best->ratio,
-               chosen ? chosen->budget : "not timed", chosen ? chosen->ratio : 0.0,
-               chosen ? 100 * (chosen->ratio / best->ratio - 1) : 0.0, result.gpu_seconds, referee_s,
-               referee_s / result.gpu_seconds);
-  }
-=======
-  device.prepare(plan, device_code, record.settings.timeout_ms);
   for (const TuningRecord& result : records)
     if (TimedCode* chosen = recommended(codes, result)) chosen->to_the_end = true;
   const double before_s = passed_s();
@@ -232,7 +215,6 @@ void judge(const std::filesystem::path& kernel, const Options& options, Deadline
   for (const TuningRecord& result : records)
     fmt::print(stderr, "  a run: {:.2f} s of GPU time; {}\n", result.gpu_seconds,
                spell(gpu_time(result), result.gpu_seconds));
->>>>>>> main
   for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(cache.string() + part);
 }
 

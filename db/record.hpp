@@ -267,6 +267,9 @@ struct TuningRecord {
   Sizes sizes;
   std::vector<std::string> arguments;  // one line each, as they were filled in
   std::vector<std::string> guesses;    // lines of a launch description that nobody wrote: "args.n = \"n\""
+  // The whole description in TOML, with flags and guesses in it, and the folder that its data files are relative to.
+  std::string description = {};
+  std::string description_folder = {};
   LaunchShape author_shape;
   MeasureSettings settings;
   std::optional<ClockWatch> clocks;  // empty: NVML is not there

@@ -132,6 +132,8 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   write_lines(database, run, "option", record.options);
   write_lines(database, run, "argument", record.arguments);
   write_lines(database, run, "guess", record.guesses);
+  if (!record.description.empty())
+    write_lines(database, run, "description", {record.description, record.description_folder});
   if (record.gpu) write_gpu(database, run, *record.gpu);
   if (record.clocks) write_clocks(database, run, *record.clocks);
   if (record.counters) write_counters(database, run, *record.counters);
@@ -182,6 +184,10 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.options = read_lines(database, run, "option");
   record.arguments = read_lines(database, run, "argument");
   record.guesses = read_lines(database, run, "guess");
+  if (const auto lines = read_lines(database, run, "description"); lines.size() == 2) {
+    record.description = lines[0];
+    record.description_folder = lines[1];
+  }
   record.gpu = read_gpu(database, run);
   record.clocks = read_clocks(database, run);
   record.counters = read_counters(database, run);

@@ -84,7 +84,7 @@ CREATE TABLE run_size (
 -- users of the GPU, what held its clocks down.
 CREATE TABLE run_line (
   run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
-  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'guess', 'gpu_user', 'throttled_by', 'no_counters')),
+  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'guess', 'description', 'gpu_user', 'throttled_by', 'no_counters')),
   ordinal INTEGER NOT NULL,
   line    TEXT NOT NULL,
   PRIMARY KEY (run_id, list, ordinal)

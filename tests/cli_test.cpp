@@ -349,14 +349,12 @@ TEST(Cli, UnderstandsAReplay) {
 
 TEST(Cli, UnderstandsAVerification) {
   const Command command = parse_command_line({"verify", "sgemm<128, float>", "--set", "n=1<<24", "--budget", "5",
-                                              "--arg", "a=2", "-Iinc", "--cache", "c.db", "--device", "1", "--json"});
+                                              "--cache", "c.db", "--device", "1", "--json"});
   const auto* request = std::get_if<VerifyRequest>(&command.what);
   ASSERT_TRUE(request);
   EXPECT_TRUE(command.json);
   EXPECT_EQ(request->kernel, "sgemm<128, float>");
-  EXPECT_EQ(request->flags.sizes, Arguments{"n=1<<24"});
-  EXPECT_EQ(request->flags.arguments, Arguments{"a=2"});
-  EXPECT_EQ(request->flags.include_folders, Arguments{"inc"});
+  EXPECT_EQ(request->sizes, Arguments{"n=1<<24"});
   EXPECT_EQ(request->cache, "c.db");
   EXPECT_EQ(request->device, 1);
   EXPECT_EQ(request->budget_s, 5);

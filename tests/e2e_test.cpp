@@ -420,6 +420,9 @@ TEST_F(EndToEnd, VerifiesNothingWithoutAStoredAnswerOrAGpu) {
   EXPECT_EQ(no_gpu.exit_code, static_cast<int>(ErrorKind::gpu_failed)) << no_gpu.err;
   EXPECT_TRUE(holds(no_gpu.err, "verify measures, and there is no GPU here"));
   EXPECT_EQ(program_.run({"verify", "decayWide", "--set", "n=7"}).exit_code, kMiss);
+  const Ending the_only_one = program_.run({"lookup", "decayWide"});
+  EXPECT_EQ(the_only_one.exit_code, 0) << the_only_one.err;
+  EXPECT_TRUE(holds(the_only_one.out, "n=16777216") || holds(the_only_one.out, "n = 16777216")) << the_only_one.out;
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ TuningRecord full_record() {
   r.sizes = {{"n", 16777216}, {"largest", INT64_MAX}, {"least", INT64_MIN}};
   r.arguments = {"out  float*"};
   r.guesses = {"args.out = { buffer = \"n\" }"};
+  r.description = "block = 256\n";
+  r.description_folder = "folder";
   r.author_shape = {{65536, 2, 3}, {32, 8, 1}, 4096};
   r.settings = {0.01,   0.95,   30,   500,  std::numeric_limits<std::uint64_t>::max(),
                 7,      true,   true, true, SampleMode::graph,
@@ -118,6 +120,8 @@ TEST(RecordJson, KeepsEveryField) {
   EXPECT_EQ(after.settings.launches_per_sample, 7);
   EXPECT_TRUE(after.settings.cold);
   EXPECT_EQ(after.guesses, std::vector<std::string>{"args.out = { buffer = \"n\" }"});
+  EXPECT_EQ(after.description, "block = 256\n");
+  EXPECT_EQ(after.description_folder, "folder");
   EXPECT_EQ(after.settings.sample_mode, SampleMode::graph);
   EXPECT_EQ(after.settings.launch_overhead_ms, 0.0021);
   EXPECT_EQ(after.settings.timer_resolution_ms, 3.2e-05);
@@ -268,7 +272,7 @@ TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
 TEST(RecordJson, EveryMissingKeyIsNamed) {
   const Json whole = document(full_record());
   for (const auto& [key, value] : whole.items()) {
-    if (key == "clocks" || key == "work" || key == "guesses") continue;  // where there are none
+    if (key == "clocks" || key == "work" || key == "guesses" || key == "description") continue;  // where there are none
     Json part = whole;
     part.erase(key);
     EXPECT_TRUE(says(refusal(part), "the key '" + key + "' is missing"));

@@ -158,13 +158,7 @@ LookupRequest lookup_request(const CliValues& values) {
 VerifyRequest verify_request(const CliValues& values) {
   VerifyRequest request;
   request.kernel = values.subject();
-  if (const auto file = values.text("description")) request.flags.file = *file;
-  request.flags.sizes = values.list("set");
-  request.flags.block = values.text("block");
-  request.flags.grid = values.text("grid");
-  request.flags.dynamic_shared_bytes = values.text("shared");
-  request.flags.arguments = values.list("arg");
-  request.flags.include_folders = values.list("include");
+  request.sizes = values.list("set");
   request.cache = values.text("cache");
   request.device = values.integer("device").value();
   request.jobs = jobs_value(values);

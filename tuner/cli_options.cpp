@@ -173,19 +173,13 @@ po::options_description replay_options() {
   return options;
 }
 
-// The launch is the one that is stored; what no file says of it must be said again.
+// The launch is the one that is stored.
 po::options_description verify_options() {
   po::options_description options("Verify");
   options.add_options()  //
       ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
-       "all sizes of the stored answer: n=1<<24")                                                           //
-      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")            //
-      ("description", po::value<std::string>()->value_name("FILE"), "as given when it was tuned")           //
-      ("block", po::value<std::string>()->value_name("LIST"), "as given when it was tuned")                 //
-      ("grid", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                  //
-      ("shared", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                //
-      ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"), "as given when it was tuned")  //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")               //
+       "a size: n=1<<24 (all of the stored answer; none where there is one answer alone)")        //
+      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")  //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)");
   return options;
 }

@@ -149,7 +149,6 @@ Message Device::ask(const Message& request, double limit_ms) {
 
 void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms, bool never_restore) {
   timeout_ms_ = timeout_ms;
-  never_restore_ = never_restore;
   if (!state()) throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
   Message functions = Message::object();
   std::size_t next = 0;
@@ -166,7 +165,8 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
                    {"functions", functions},
                    {"parameters", parameters},
                    {"globals", globals},
-                   {"cooperative", plan.cooperative}};
+                   {"cooperative", plan.cooperative},
+                   {"never_restore", never_restore}};
   const Message reply = ask(plan_request_, kStartLimitMs);
   if (!reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));
@@ -212,19 +212,9 @@ Message Device::ask_of_reference(Message request) {
     if (const auto* launchable = std::get_if<NotLaunchable>(&*refused)) fail(launchable->reason);
     fail(std::get<Faulted>(*refused).message);
   }
-<<<<<<< HEAD
-  // The reference run holds many launches; each may take up to the limit of one in the worst case, but all
-  // after the warm-up are as short as the first.
-  Message request{{"do", "reference"}, {"id", reference_->id}, {"never_restore", never_restore_}};
-  if (reference_run_)
-    request["as_before"] = {{"restored", reference_run_->restored},
-                            {"launches_per_sample", reference_run_->launches_per_sample},
-                            {"sample_mode", to_string(reference_run_->sample_mode)}};
-=======
   request["id"] = reference_->id;
   // There are several launches in it; each may take up to the limit of one in the worst case, but all after the first
   // are as short as that.
->>>>>>> main
   const Message reply = ask(request, 4 * timeout_ms_ + 10000);
   if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
   if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());

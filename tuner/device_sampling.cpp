@@ -237,22 +237,15 @@ void DeviceSampling::measure_timer() {
 Message DeviceSampling::reference(int id) {
   const double gpu_ms_before = gpu_ms_;
   if (auto failed = run_first(candidates_.at(id))) return *failed;
+  if (never_restore_) restored_ = false;
   return {{"gpu_ms", gpu_ms_ - gpu_ms_before}};
 }
 
 Message DeviceSampling::warm_up(const Message& request) {
   Loaded& candidate = candidates_.at(request.at("id").get<int>());
   const double gpu_ms_before = gpu_ms_;
-<<<<<<< HEAD
-  if (auto failed = run_first(candidate)) return *failed;
-  if (request.value("never_restore", false)) restored_ = false;
-  double ms = 0;
-  if (auto failed = warm_up(candidate, ms)) return *failed;
-  if (request.contains("as_before")) {
-=======
   const bool as_before = request.contains("as_before");
   if (as_before) {
->>>>>>> main
     const Message& before = request.at("as_before");
     restored_ = before.at("restored");
     launches_ = before.at("launches_per_sample");

@@ -26,6 +26,8 @@ class DeviceSampling {
 
   // From now on all blocks of a launch are resident together: of each code's grid, no more than fit on the GPU.
   void launch_cooperatively() { cooperative_ = true; }
+  // From now on a timed launch finds what the one before left.
+  void never_restore() { never_restore_ = true; }
 
   Message load(const Message& request);
   Message unload(int id);
@@ -73,6 +75,7 @@ class DeviceSampling {
   DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it
   std::map<int, Loaded> candidates_;
   bool cooperative_ = false;
+  bool never_restore_ = false;
   bool restored_ = false;
   SampleMode mode_ = SampleMode::one_launch;
   int launches_ = 1;

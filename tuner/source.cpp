@@ -247,6 +247,10 @@ LaunchDescription launch_description(const Source& source, const DescriptionFlag
   return with_authors_instance(with_flags(std::move(written), flags), source.text);
 }
 
+LaunchDescription launch_description(const Source& source, LaunchDescription stored) {
+  return with_authors_instance(with_flags(std::move(stored), {}), source.text);
+}
+
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
                          const CompilerIdentity& compiler) {
   CompileUnit unit;

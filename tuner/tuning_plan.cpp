@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cubin.hpp"
+#include "description_text.hpp"
 #include "kernel_choice.hpp"
 #include "search_space.hpp"
 #include "study_scope.hpp"
@@ -79,6 +80,8 @@ TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, co
   TuningPlan plan;
   plan.options = description.options;
   plan.guesses = launch.guesses;
+  plan.description = description_text(description, {}, {});
+  plan.description_folder = description.base_folder.string();
   plan.signature = signature;
   plan.choices = source_choices(description, unit, described_blocks(description));
   plan.workload = plan_workload(description, plan.signature, plan.choices.launches);
@@ -114,6 +117,8 @@ TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, con
   record.sizes = plan.workload.sizes;
   record.arguments = describe_arguments(plan.workload, plan.signature);
   record.guesses = lines_of(plan.guesses);
+  record.description = plan.description;
+  record.description_folder = plan.description_folder;
   record.work = plan.workload.work;
   record.author_shape = plan.workload.shapes.front();
   record.trials = plan.trials;

@@ -29,6 +29,8 @@ struct SweepScope {
 struct TuningPlan {
   std::vector<std::string> options;  // of the author's command, a register cap among them
   std::vector<Guess> guesses;        // what of the launch nobody described
+  std::string description;           // of the whole launch, as TOML
+  std::string description_folder;
   KernelSignature signature;
   SourceChoices choices;
   WorkloadPlan workload;
