@@ -14,7 +14,7 @@ regtune=${2:-$folder/build/release/regtune}
 cd "$folder" || exit 2
 
 gromacs=$checkouts/gromacs/gromacs
-madgraph=$checkouts/madgraph5/madgraph4gpu/epochX/cudacpp/gg_ttgg.sa
+madgraph=$checkouts/madgraph5/madgraph4gpu/epoch1/cuda/gg_ttgg
 samples=$checkouts/NVIDIA/cuda-samples
 
 studied=0
@@ -59,8 +59,8 @@ study gromacs_nbnxm "${gromacs#"$checkouts"/}/src/gromacs/nbnxm/cuda/nbnxm_cuda_
   -D GMX_GPU_NB_NUM_CLUSTER_PER_BIN_Y=2 -D GMX_GPU_NB_NUM_CLUSTER_PER_BIN_Z=2 -I "$gromacs/src" \
   -I "$gromacs/api/legacy/include" -I "$gromacs/src/gromacs/utility/include" -I "$gromacs/src/gromacs/math/include" \
   -I "$gromacs/src/gromacs/pbcutil/include"
-study madgraph_sigmakin "${madgraph#"$checkouts"/}/SubProcesses/P1_Sigma_sm_gg_ttxgg/CPPProcess.cc" \
-  -k '*calculate_jamps*' -D MGONGPU_FPTYPE_DOUBLE -D MGONGPU_FPTYPE2_DOUBLE -D MGONGPU_HAS_NO_BLAS \
-  -I "$madgraph/src" -I "$madgraph/SubProcesses" -- -use_fast_math -std=c++17
+process=SubProcesses/P1_Sigma_sm_gg_ttxgg
+study madgraph_sigmakin "${madgraph#"$checkouts"/}/$process/CPPProcess.cu" \
+  -k sigmaKin --block 256 -I "$madgraph/src" -I "$madgraph/$process" -- -use_fast_math -lineinfo
 echo "$passed of $studied pass"
 [ "$passed" -eq "$studied" ]
