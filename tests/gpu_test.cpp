@@ -197,7 +197,7 @@ TEST_F(OnGpu, RefusesBuffersThatDoNotFit) {
   const WorkloadPlan workload = plan(elements);
   const CompiledCode device_code = compile(device_code_request(workload, architecture_, compiler_));
   try {
-    device_->prepare(workload, device_code, 5000);
+    device_->prepare(workload, device_code, 5000, false);
     FAIL() << "they fitted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::buffer_too_large);
