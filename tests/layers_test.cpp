@@ -37,8 +37,8 @@ const std::vector<Names>& layers() {
        "source_scan",  "stand_ins",    "statistics", "timing_text",    "toolkit",
        "worker"},
       // other people's interfaces and formats
-      {"cubin", "description", "driver", "fork_server", "measure_json", "ncu", "nvml", "nvrtc", "source_items",
-       "throttle_watch"},
+      {"cubin", "description", "driver", "fork_server", "gnu_extensions", "macro_expansion", "measure_json", "ncu",
+       "nvml", "nvrtc", "source_items", "template_deduction", "throttle_watch"},
       // the stages, in the order in which they build on each other
       {"code_equality", "launched_instances", "macros", "nvjitlink", "race_field", "record_json", "signature",
        "static_facts"},

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "gnu_extensions.hpp"
+#include "macro_expansion.hpp"
 #include "source_scan.hpp"
 #include "stand_ins.hpp"
 
@@ -77,6 +79,15 @@ constexpr std::array<Library, 21> kLibraries = {{{"thrust/", "thrust"},
                                                  {"cuda_gl_interop.h", ""},
                                                  {"nvJitLink.h", ""}}};
 
+// The rest of Thrust starts work from the host, and the run-time compiler takes none of it (measured with 13.0.88).
+bool is_for_device(std::string_view header) {
+  static constexpr std::array<std::string_view, 9> ready = {
+      "thrust/tuple.h",  "thrust/pair.h",    "thrust/complex.h",  "thrust/functional.h", "thrust/random",
+      "thrust/iterator", "thrust/advance.h", "thrust/distance.h", "thrust/type_traits"};
+  return !header.starts_with("thrust/") ||
+         std::any_of(ready.begin(), ready.end(), [&](std::string_view name) { return header.starts_with(name); });
+}
+
 // Names that nvcc gives every source and the run-time compiler does not.
 bool uses_host_name(const SourceItem& item) {
   static const std::set<std::string> names = {
@@ -91,6 +102,14 @@ bool names_namespace(const SourceItem& item) {
   return item.kind == ItemKind::other && item.parent < 0 && item.uses.size() >= 2 && item.uses.size() <= 5 &&
          std::find(item.uses.begin(), item.uses.end(), "using") != item.uses.end() &&
          std::find(item.uses.begin(), item.uses.end(), "namespace") != item.uses.end();
+}
+
+// "a::b" -> a, b.
+std::vector<std::string> parts_of(const std::string& scope) {
+  std::vector<std::string> parts;
+  for (const Token& token : tokenize(scope))
+    if (token.kind == TokenKind::identifier) parts.push_back(spelling(scope, token));
+  return parts;
 }
 
 std::string quoted(const std::string& path) {
@@ -111,14 +130,17 @@ DeviceSlice::DeviceSlice(const fs::path& path, std::string text, SliceFolders fo
     if (auto included = read_text(file)) pre_included_.push_back(add_file(file, std::move(*included), 0));
   main_ = add_file(path, std::move(text), 0);
   for (const File& file : files_) {
-    if (file.found.launches) holds_host_code_ = true;
+    if (file.found.launches || file.is_rewritten) holds_host_code_ = true;
     for (const Include& include : file.includes)
       if (include.origin == Origin::stand_in || include.origin == Origin::nowhere || include.line.name == "cuda.h")
         holds_host_code_ = true;
-    for (const SourceItem& item : file.found.items)
+    for (const SourceItem& item : file.found.items) {
+      if (names_namespace(item)) in_use_.insert(item.uses.begin(), item.uses.end());
       if (item.kind == ItemKind::host_only || item.kind == ItemKind::function || uses_host_name(item))
         holds_host_code_ = true;
+    }
   }
+  write_macros_out();
   follow_names();
 }
 
@@ -131,6 +153,10 @@ int DeviceSlice::add_file(const fs::path& path, std::string text, int depth) {
   File file;
   file.path = path;
   file.text = std::move(text);
+  if (auto rewritten = with_lambdas_for_statement_expressions(file.text)) {
+    file.text = std::move(*rewritten);
+    file.is_rewritten = true;
+  }
   file.found = source_items(file.text);
   file.refused.assign(file.found.items.size(), false);
   for (const IncludeLine& line : file.found.includes) file.includes.push_back({line, Origin::nowhere, -1});
@@ -168,7 +194,7 @@ void DeviceSlice::resolve(File& file, int depth) {
   }
 }
 
-// From the kernels, and from what is marked as the device's, to everything that they name.
+// From the kernels to everything that they name, as far as the namespaces that they name lead.
 void DeviceSlice::follow_names() {
   std::multimap<std::string, std::pair<File*, std::size_t>> declared;
   std::set<std::string> kernel_macros;  // macros that write __global__
@@ -183,40 +209,69 @@ void DeviceSlice::follow_names() {
   }
   reached_.clear();
   std::vector<std::string> open = wanted_;
+  for (const LaunchedInstance& instance : instances())
+    for (const Token& token : tokenize(instance.name))
+      if (token.kind == TokenKind::identifier) open.push_back(spelling(instance.name, token));
   const auto keep = [&open](File& file, std::size_t i) {
     const SourceItem& item = file.found.items[i];
     const bool parent_is_out = item.parent >= 0 && file.refused[static_cast<std::size_t>(item.parent)];
     if (file.kept[i] || file.refused[i] || parent_is_out || item.kind == ItemKind::host_only) return;
     file.kept[i] = true;
     open.insert(open.end(), item.uses.begin(), item.uses.end());
+    for (const std::string& part : parts_of(item.scope)) open.push_back(part);
+  };
+  // What stands in a namespace that nothing has named yet waits for that, by its last part.
+  std::multimap<std::string, std::pair<File*, std::size_t>> waiting;
+  const auto keep_in_sight = [&](File& file, std::size_t i, const std::string& name) {
+    const SourceItem& item = file.found.items[i];
+    const std::vector<std::string> parts = parts_of(item.scope);
+    const bool is_wanted = std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
+    const bool in_sight =
+        is_wanted || parts.empty() || reached_.count(parts.back()) > 0 || in_use_.count(parts.back()) > 0;
+    if (in_sight)
+      keep(file, i);
+    else
+      waiting.emplace(parts.back(), std::pair(&file, i));
   };
   for (File& file : files_)
     for (std::size_t i = 0; i < file.found.items.size(); ++i) {
       const SourceItem& item = file.found.items[i];
-      const bool made_by_macro = std::any_of(item.uses.begin(), item.uses.end(),
-                                             [&](const std::string& use) { return kernel_macros.count(use) > 0; });
-      const bool root = item.kind == ItemKind::kernel || item.kind == ItemKind::device || made_by_macro;
-      if (item.parent < 0 && item.kind != ItemKind::macro && root) keep(file, i);
+      if (item.kind == ItemKind::kernel || !is_root(item, kernel_macros)) continue;
+      keep_in_sight(file, i, "");
     }
+  for (File& file : files_)
+    for (std::size_t i = 0; i < file.found.items.size(); ++i)
+      if (file.found.items[i].kind == ItemKind::kernel && file.found.items[i].parent < 0) keep(file, i);
   while (!open.empty()) {
     const std::string name = std::move(open.back());
     open.pop_back();
     if (!reached_.insert(name).second) continue;
     const auto [begin, end] = declared.equal_range(name);
-    for (auto at = begin; at != end; ++at) keep(*at->second.first, at->second.second);
+    for (auto at = begin; at != end; ++at) keep_in_sight(*at->second.first, at->second.second, name);
+    const auto [first, last] = waiting.equal_range(name);
+    for (auto at = first; at != last; ++at) keep(*at->second.first, at->second.second);
   }
+}
+
+// Where names are followed from, beside the kernels. An operator is called without being named.
+bool DeviceSlice::is_root(const SourceItem& item, const std::set<std::string>& kernel_macros) const {
+  if (item.parent >= 0 || item.kind == ItemKind::macro) return false;
+  const bool made_by_macro = std::any_of(item.uses.begin(), item.uses.end(),
+                                         [&](const std::string& use) { return kernel_macros.count(use) > 0; });
+  return made_by_macro || (item.kind == ItemKind::device && item.is_operator);
 }
 
 bool DeviceSlice::is_needed_include(const Include& include) const {
   const std::string& name = include.line.name;
-  if (include.origin == Origin::nowhere) return false;
+  if (include.origin == Origin::nowhere || !is_for_device(name)) return false;
   if (include.origin == Origin::stand_in && !name.starts_with("cub/"))
     return name.ends_with(".h") || name == "cassert" || reached_.count("std") > 0;
   for (const Library& library : kLibraries)
     if (name.starts_with(library.prefix))
-      return !library.word.empty() && std::any_of(reached_.begin(), reached_.end(), [&](const std::string& word) {
-        return word.find(library.word) != std::string::npos;
-      });
+      return !library.word.empty() && (libraries_.count(std::string(library.word)) > 0 ||
+                                       std::any_of(reached_.begin(), reached_.end(), [&](const std::string& word) {
+                                         return word.find(library.word) != std::string::npos;
+                                       }));
   return true;
 }
 
@@ -298,6 +353,11 @@ bool DeviceSlice::takes_out(File& file, int line) {
   if (found < 0) return false;
   const SourceItem& item = file.found.items[static_cast<std::size_t>(found)];
   if (item.kind == ItemKind::kernel) return false;
+  if (names_namespace(item))
+    for (const Library& library : kLibraries) {
+      const bool asked = std::find(item.uses.begin(), item.uses.end(), library.word) != item.uses.end();
+      if (asked && libraries_.insert(std::string(library.word)).second) return true;
+    }
   file.refused[static_cast<std::size_t>(found)] = true;
   return true;
 }
@@ -311,9 +371,44 @@ bool DeviceSlice::take_out(const std::vector<Complaint>& complaints) {
   return any;
 }
 
+void DeviceSlice::write_macros_out() {
+  MacroTable macros;
+  bool any_template = false;
+  for (const File& file : files_) {
+    read_macros(file.text, macros);
+    any_template = any_template || (file.text.find("__global__") != std::string::npos &&
+                                    file.text.find("template") != std::string::npos);
+  }
+  if (!any_template) return;
+  for (const File& file : files_) {
+    WrittenOut written{with_macros_written_out(file.text, macros), {}};
+    written.items = source_items(written.text);
+    written_out_.push_back(std::move(written));
+  }
+}
+
+bool DeviceSlice::bring_back(const std::vector<std::string>& names) {
+  bool any = false;
+  for (const std::string& name : names) {
+    if (std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end()) continue;
+    for (const File& file : files_)
+      for (std::size_t i = 0; i < file.found.items.size(); ++i) {
+        const SourceItem& item = file.found.items[i];
+        const bool declares = std::find(item.names.begin(), item.names.end(), name) != item.names.end();
+        const bool may_return = item.parent < 0 && item.kind != ItemKind::macro && item.kind != ItemKind::host_only;
+        if (!declares || !may_return || file.kept[i] || file.refused[i]) continue;
+        wanted_.push_back(name);
+        any = true;
+        break;
+      }
+  }
+  if (any) follow_names();
+  return any;
+}
+
 std::vector<LaunchedInstance> DeviceSlice::instances() const {
   std::vector<ScannedText> texts;
-  for (const File& file : files_) texts.push_back({file.text, &file.found});
+  for (const WrittenOut& written : written_out_) texts.push_back({written.text, &written.items});
   return launched_instances(texts, refusals_);
 }
 
@@ -333,6 +428,8 @@ std::vector<std::string> DeviceSlice::notes() const {
       if (include.origin != Origin::project && !is_needed_include(include))
         absent.insert("<" + include.line.name + ">");
     const std::string where = file.path.string();
+    if (file.is_rewritten)
+      notes.push_back(where + ": GNU statement expressions, ({ ... }), are compiled as lambdas called on the spot");
     if (!out.empty())
       notes.push_back(fmt::format("{}: left out, since no kernel names it: {}", where, fmt::join(out, ", ")));
     if (!refused.empty())

@@ -25,6 +25,20 @@ std::string hint_for_templates(std::string_view source_text) {
   return text;
 }
 
+// Why a text that compiles gave no kernel, as far as the text tells.
+std::string why_no_kernel(std::string_view source_text) {
+  if (const std::string hint = hint_for_templates(source_text); !hint.empty()) return ":" + hint;
+  std::string declared;
+  for (const ScannedKernel& kernel : scan_kernels(source_text)) {
+    if (kernel.is_definition)
+      return fmt::format("; an #if leaves out {} (line {}): define with -D what it asks for", kernel.name, kernel.line);
+    if (declared.empty())
+      declared =
+          fmt::format("; {} (line {}) is declared here and has its body in another file", kernel.name, kernel.line);
+  }
+  return declared.empty() ? "; is this the right file?" : declared;
+}
+
 }  // namespace
 
 const CubinKernel* find_kernel(const Cubin& cubin, std::string_view mangled_name) {
@@ -50,10 +64,7 @@ KernelSignature choose_kernel(const Cubin& cubin, std::string_view source_text, 
                             list_of(meant)));
   if (all.empty())
     throw Error(ErrorKind::no_kernel,
-                fmt::format("{}: no kernel (__global__ function) was compiled{}", file,
-                            hint_for_templates(source_text).empty() ? "; is this the right file, and is the kernel "
-                                                                      "switched off by an #if?"
-                                                                    : ":" + hint_for_templates(source_text)));
+                fmt::format("{}: no kernel (__global__ function) was compiled{}", file, why_no_kernel(source_text)));
   throw Error(ErrorKind::no_kernel,
               fmt::format("{}: no kernel is called '{}'; there are:{}{}", file, wanted.value_or(lowered_name),
                           list_of(all), hint_for_templates(source_text)));

@@ -12,6 +12,23 @@ typedef long off_t;
 // Every function is the device's here: those that the toolkit's headers mark for the host alone are called by none.
 #undef __host__
 #define __host__
+// __typeof__, which nvcc takes from the host's compiler.
+template <class T> struct regtune_referred { typedef T type; };
+template <class T> struct regtune_referred<T&> { typedef T type; };
+template <class T> struct regtune_referred<T&&> { typedef T type; };
+template <class T> using regtune_referred_t = typename regtune_referred<T>::type;
+#define __typeof__(...) regtune_referred_t<decltype(__VA_ARGS__)>
+#define __typeof(...) regtune_referred_t<decltype(__VA_ARGS__)>
+// Declared by nvcc for device code too, and defined by the device's run-time library, which no kernel here is linked
+// with.
+#ifndef __CUDACC_RDC__
+extern "C" {
+__device__ const char* cudaGetErrorString(cudaError_t error);
+__device__ const char* cudaGetErrorName(cudaError_t error);
+__device__ cudaError_t cudaGetLastError();
+__device__ cudaError_t cudaPeekAtLastError();
+}
+#endif
 namespace cuda { namespace std {} }
 namespace std {
 using ::size_t;
