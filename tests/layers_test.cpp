@@ -31,11 +31,11 @@ const std::vector<Names>& layers() {
       {"past_rows"},
       {"store"},
       // tuner: what stands on nothing of the tuner
-      {"bench",        "cap_plateaus", "cli_values", "compile_budget", "dynamic_library",
-       "element_type", "elf",          "expression", "json_fields",    "npy",
-       "nvcc_command", "policy",       "progress",   "ptxas_report",   "scratch_folder",
-       "source_scan",  "stand_ins",    "statistics", "timing_text",    "toolkit",
-       "worker"},
+      {"bench",           "cap_plateaus", "cli_values", "compile_budget", "dynamic_library",
+       "element_type",    "elf",          "expression", "json_fields",    "npy",
+       "nvcc_command",    "policy",       "progress",   "ptxas_report",   "scratch_folder",
+       "source_scan",     "stand_ins",    "statistics", "timing_text",    "toolkit",
+       "toolkit_headers", "worker"},
       // other people's interfaces and formats
       {"cubin", "description", "driver", "fork_server", "gnu_extensions", "macro_expansion", "measure_json", "ncu",
        "nvml", "nvrtc", "source_items", "template_deduction", "throttle_watch"},

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 
@@ -11,6 +10,7 @@
 #include "macro_expansion.hpp"
 #include "source_scan.hpp"
 #include "stand_ins.hpp"
+#include "toolkit_headers.hpp"
 
 namespace regtune {
 namespace {
@@ -49,43 +49,6 @@ void blank(std::string& text, std::size_t begin, std::size_t end) {
     at = token.offset + token.length;
   }
   wipe(begin + at, end);
-}
-
-// Headers of the toolkit that cost seconds or hold host code, and what a text says that uses them. An empty word: no
-// device code does.
-struct Library {
-  std::string_view prefix;
-  std::string_view word;
-};
-constexpr std::array<Library, 21> kLibraries = {{{"thrust/", "thrust"},
-                                                 {"cub/", "cub"},
-                                                 {"cooperative_groups", "cooperative_groups"},
-                                                 {"cuda/", "cuda"},
-                                                 {"curand_", "curand"},
-                                                 {"mma.h", "wmma"},
-                                                 {"curand.h", ""},
-                                                 {"cublas", ""},
-                                                 {"cusparse", ""},
-                                                 {"cusolver", ""},
-                                                 {"cufft", ""},
-                                                 {"cudnn", ""},
-                                                 {"nvml", ""},
-                                                 {"nvToolsExt", ""},
-                                                 {"nvtx3/", ""},
-                                                 {"cuda_profiler_api.h", ""},
-                                                 {"cudaProfiler.h", ""},
-                                                 {"cupti", ""},
-                                                 {"nvrtc.h", ""},
-                                                 {"cuda_gl_interop.h", ""},
-                                                 {"nvJitLink.h", ""}}};
-
-// The rest of Thrust starts work from the host, and the run-time compiler takes none of it (measured with 13.0.88).
-bool is_for_device(std::string_view header) {
-  static constexpr std::array<std::string_view, 9> ready = {
-      "thrust/tuple.h",  "thrust/pair.h",    "thrust/complex.h",  "thrust/functional.h", "thrust/random",
-      "thrust/iterator", "thrust/advance.h", "thrust/distance.h", "thrust/type_traits"};
-  return !header.starts_with("thrust/") ||
-         std::any_of(ready.begin(), ready.end(), [&](std::string_view name) { return header.starts_with(name); });
 }
 
 // Names that nvcc gives every source and the run-time compiler does not.
@@ -263,16 +226,15 @@ bool DeviceSlice::is_root(const SourceItem& item, const std::set<std::string>& k
 
 bool DeviceSlice::is_needed_include(const Include& include) const {
   const std::string& name = include.line.name;
-  if (include.origin == Origin::nowhere || !is_for_device(name)) return false;
+  if (include.origin == Origin::nowhere || !can_serve_device(name)) return false;
   if (include.origin == Origin::stand_in && !name.starts_with("cub/"))
     return name.ends_with(".h") || name == "cassert" || reached_.count("std") > 0;
-  for (const Library& library : kLibraries)
-    if (name.starts_with(library.prefix))
-      return !library.word.empty() && (libraries_.count(std::string(library.word)) > 0 ||
-                                       std::any_of(reached_.begin(), reached_.end(), [&](const std::string& word) {
-                                         return word.find(library.word) != std::string::npos;
-                                       }));
-  return true;
+  const std::optional<std::string> library = library_word(name);
+  if (!library) return true;
+  return !library->empty() &&
+         (libraries_.count(*library) > 0 || std::any_of(reached_.begin(), reached_.end(), [&](const std::string& word) {
+            return word.find(*library) != std::string::npos;
+          }));
 }
 
 std::string DeviceSlice::blanked(const File& file) const {
@@ -353,11 +315,10 @@ bool DeviceSlice::takes_out(File& file, int line) {
   if (found < 0) return false;
   const SourceItem& item = file.found.items[static_cast<std::size_t>(found)];
   if (item.kind == ItemKind::kernel) return false;
+  // It may name what a header has that was left out.
   if (names_namespace(item))
-    for (const Library& library : kLibraries) {
-      const bool asked = std::find(item.uses.begin(), item.uses.end(), library.word) != item.uses.end();
-      if (asked && libraries_.insert(std::string(library.word)).second) return true;
-    }
+    for (const std::string& use : item.uses)
+      if (is_library_word(use) && libraries_.insert(use).second) return true;
   file.refused[static_cast<std::size_t>(found)] = true;
   return true;
 }
