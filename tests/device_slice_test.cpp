@@ -96,6 +96,13 @@ TEST(DeviceSlice, LooksIntoNamespacesAndBlocksOfExternC) {
   EXPECT_FALSE(holds(body, "main"));
 }
 
+TEST(DeviceSlice, AByteOrderMarkHidesNothing) {
+  const std::string body =
+      body_of(slice_of("\xEF\xBB\xBFnamespace n {\n__global__ void k(int* a) { a[0] = 1; }\n}\nint main() {}\n"));
+  EXPECT_TRUE(body.starts_with("   namespace n {"));
+  EXPECT_TRUE(holds(body, "__global__ void k"));
+}
+
 TEST(DeviceSlice, KernelsThatAMacroWritesStay) {
   const std::string body =
       body_of(slice_of("#define KERNEL(n) __global__ void n(float* a)\nKERNEL(k) { a[0] = 1; }\n"

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostDepth = 60;            // of headers in headers
 constexpr std::size_t kMostFiles = 2000;  // of one project
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::uintmax_t kLargestHeader = 16 << 20;
 
 std::optional<std::string> read_text(const fs::path& path) {
@@ -116,6 +117,7 @@ int DeviceSlice::add_file(const fs::path& path, std::string text, int depth) {
   File file;
   file.path = path;
   file.text = std::move(text);
+  if (file.text.starts_with(kByteOrderMark)) file.text.replace(0, kByteOrderMark.size(), kByteOrderMark.size(), ' ');
   if (auto rewritten = with_lambdas_for_statement_expressions(file.text)) {
     file.text = std::move(*rewritten);
     file.is_rewritten = true;
