@@ -27,19 +27,34 @@ def alike(name):
 
 
 def of_nvcc(log):
-    """{mangled name: (registers, spill stores, spill loads)}"""
-    kernels, name, spills, properties_of = {}, None, (0, 0), None
+    """({mangled name: (registers, spill stores, spill loads)}, names that use shared memory, spills of functions that
+    are called)"""
+    kernels, shared, called = {}, set(), set()
+    name, spills, properties_of = None, (0, 0), None
     for line in log.splitlines():
         if found := re.search(r"Compiling entry function '([^']+)'", line):
             name, spills = found[1], (0, 0)
         elif found := re.search(r"Function properties for (\S+)", line):
             properties_of = found[1]
-        elif (found := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line)) and properties_of == name:
-            spills = (int(found[1]), int(found[2]))
+        elif found := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
+            if properties_of == name:
+                spills = (int(found[1]), int(found[2]))
+            else:
+                called.add((int(found[1]), int(found[2])))
         elif (found := re.search(r"Used (\d+) registers", line)) and name:
             kernels[alike(name)] = (int(found[1]), *spills)
+            if re.search(r"bytes smem|used [1-9]\d* barriers", line):
+                shared.add(alike(name))
             name = None
-    return kernels
+    return kernels, shared, called
+
+
+def likely_reason(name, mine, nvccs, shared, called):
+    if mine[0] == nvccs[0] and mine[1] >= nvccs[1] and any(stores or loads for stores, loads in called):
+        return "the spills of functions that it calls, which nvcc lists by themselves"
+    if name in shared:
+        return "shared memory: 32-bit addresses in nvcc's code, 64-bit ones in NVRTC's"
+    return "not established"
 
 
 def of_regtune(out):
@@ -90,12 +105,12 @@ def main():
         words = read(os.path.join(ours, entry)).split()
         code, path = int(words[0]), words[2]
         entries = None
-        nvcc = {}
+        nvcc, shared, called = {}, set(), set()
         if nvccs:
             if read(os.path.join(nvccs, entry)).split()[:1] != ["0"]:
                 refused_by_nvcc += 1
                 continue
-            nvcc = of_nvcc(read(os.path.join(nvccs, stem + ".log")))
+            nvcc, shared, called = of_nvcc(read(os.path.join(nvccs, stem + ".log")))
             entries = len(nvcc)
         files += 1
         err = read(os.path.join(ours, stem + ".err"))
@@ -116,7 +131,9 @@ def main():
                 equal += 1
             else:
                 show = lambda n: f"{n[0]}, {n[1]}/{n[2]}"
-                differences.append((path, signature, show(nvcc[name]), show(numbers)))
+                why = likely_reason(name, numbers, nvcc[name], shared, called)
+                differences.append((path, signature.split("(")[0] if "<" not in signature else signature.rsplit(">(", 1)[0] + ">",
+                                    show(nvcc[name]), show(numbers), why))
 
     print(f"{files} files{' that nvcc compiles' if nvccs else ''}, {studied} studied "
           f"({100 * studied / max(files, 1):.1f} %), {guesses} of these with a guessed template argument")
@@ -132,8 +149,8 @@ def main():
     print(f"\n{refused_by_nvcc} files are not compiled by nvcc itself and do not count.")
     print(f"\n## Registers and spills of the author's code\n\n{compared} kernels that both compile, {equal} equal "
           f"({100 * equal / max(compared, 1):.1f} %); {no_counterpart} kernels of regtune's are none of nvcc's.\n")
-    row(("file", "kernel", "nvcc: registers, spill st/ld", "regtune"))
-    row(("---", "---", "---", "---"))
+    row(("file", "kernel", "nvcc: registers, spill st/ld", "regtune", "likely reason"))
+    row(("---", "---", "---", "---", "---"))
     for difference in differences:
         row(difference)
 

@@ -163,13 +163,18 @@ void DeviceSlice::resolve(File& file, int depth) {
 void DeviceSlice::follow_names() {
   std::multimap<std::string, std::pair<File*, std::size_t>> declared;
   std::set<std::string> kernel_macros;  // macros that write __global__
+  std::set<std::string> device_macros;  // macros that write __device__
   for (File& file : files_) {
     file.kept.assign(file.found.items.size(), false);
     for (std::size_t i = 0; i < file.found.items.size(); ++i) {
       const SourceItem& item = file.found.items[i];
       for (const std::string& name : item.names) declared.emplace(name, std::pair(&file, i));
-      const bool writes_kernels = std::find(item.uses.begin(), item.uses.end(), "__global__") != item.uses.end();
-      if (item.kind == ItemKind::macro && writes_kernels) kernel_macros.insert(item.names.front());
+      if (item.kind != ItemKind::macro) continue;
+      const auto writes = [&item](const char* word) {
+        return std::find(item.uses.begin(), item.uses.end(), word) != item.uses.end();
+      };
+      if (writes("__global__")) kernel_macros.insert(item.names.front());
+      if (writes("__device__")) device_macros.insert(item.names.front());
     }
   }
   reached_.clear();
@@ -201,7 +206,7 @@ void DeviceSlice::follow_names() {
   for (File& file : files_)
     for (std::size_t i = 0; i < file.found.items.size(); ++i) {
       const SourceItem& item = file.found.items[i];
-      if (item.kind == ItemKind::kernel || !is_root(item, kernel_macros)) continue;
+      if (item.kind == ItemKind::kernel || !is_root(item, kernel_macros, device_macros)) continue;
       keep_in_sight(file, i, "");
     }
   for (File& file : files_)
@@ -219,11 +224,15 @@ void DeviceSlice::follow_names() {
 }
 
 // Where names are followed from, beside the kernels. An operator is called without being named.
-bool DeviceSlice::is_root(const SourceItem& item, const std::set<std::string>& kernel_macros) const {
+bool DeviceSlice::is_root(const SourceItem& item, const std::set<std::string>& kernel_macros,
+                          const std::set<std::string>& device_macros) const {
   if (item.parent >= 0 || item.kind == ItemKind::macro) return false;
-  const bool made_by_macro = std::any_of(item.uses.begin(), item.uses.end(),
-                                         [&](const std::string& use) { return kernel_macros.count(use) > 0; });
-  return made_by_macro || (item.kind == ItemKind::device && item.is_operator);
+  const auto is_made_by = [&item](const std::set<std::string>& macros) {
+    return std::any_of(item.uses.begin(), item.uses.end(),
+                       [&](const std::string& use) { return macros.count(use) > 0; });
+  };
+  return is_made_by(kernel_macros) ||
+         (item.is_operator && (item.kind == ItemKind::device || is_made_by(device_macros)));
 }
 
 bool DeviceSlice::is_needed_include(const Include& include) const {
@@ -241,6 +250,10 @@ bool DeviceSlice::is_needed_include(const Include& include) const {
 
 std::string DeviceSlice::blanked(const File& file) const {
   std::string text = file.text;
+  const auto wipe_directive = [&text](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      if (text[i] != '\n' && text[i] != '\r') text[i] = ' ';
+  };
   for (std::size_t i = 0; i < file.found.items.size(); ++i) {
     const SourceItem& item = file.found.items[i];
     if (item.kind == ItemKind::macro) continue;
@@ -254,10 +267,7 @@ std::string DeviceSlice::blanked(const File& file) const {
       blank(text, item.begin, item.end);
     }
   }
-  for (const std::size_t at : file.found.pragma_once) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::fill(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
-  }
+  for (const std::size_t at : file.found.pragma_once) wipe_directive(at, std::min(text.find('\n', at), text.size()));
   return text;
 }
 
@@ -270,13 +280,26 @@ void DeviceSlice::render(int index, std::vector<int>& open, std::string& out) co
   out += fmt::format("#line 1 {}\n", shown);
   open.push_back(index);
   std::size_t at = 0;
+  bool holds_headers = false;
+  // A header inside a part that the compiler skips takes its #line with it: the next branch says the line again.
+  const auto append_up_to = [&](std::size_t end) {
+    for (const BranchEnd& branch : file.found.branch_ends) {
+      if (!holds_headers || branch.offset < at || branch.offset > end) continue;
+      out.append(text, at, branch.offset - at);
+      out += fmt::format("\n#line {} {}", branch.next_line, shown);
+      at = branch.offset;
+    }
+    out.append(text, at, end - at);
+    at = end;
+  };
   for (const Include& include : file.includes) {
     const bool stays = include.origin != Origin::project && is_needed_include(include);
     if (stays || include.line.begin < at) continue;
-    out.append(text, at, include.line.begin - at);
+    append_up_to(include.line.begin);
     at = include.line.end;
     const bool recursive = std::find(open.begin(), open.end(), include.file) != open.end();
     if (include.origin != Origin::project || recursive) continue;
+    holds_headers = true;
     out += '\n';
     render(include.file, open, out);
     out += fmt::format(
@@ -287,7 +310,7 @@ void DeviceSlice::render(int index, std::vector<int>& open, std::string& out) co
             1,
         shown);
   }
-  out.append(text, at);
+  append_up_to(text.size());
   open.pop_back();
   if (once) out += "\n#endif\n";
 }
@@ -303,8 +326,8 @@ std::string DeviceSlice::text() const {
   return out;
 }
 
-// The innermost declaration at that line that may go.
-bool DeviceSlice::takes_out(File& file, int line) {
+// The innermost declaration at that line that may go, as an index.
+std::optional<std::size_t> DeviceSlice::culprit(const File& file, int line) {
   int found = -1;
   for (std::size_t i = 0; i < file.found.items.size(); ++i) {
     const SourceItem& item = file.found.items[i];
@@ -314,24 +337,30 @@ bool DeviceSlice::takes_out(File& file, int line) {
     if (!file.kept[outermost] && !names_namespace(item)) continue;
     found = static_cast<int>(i);
   }
-  if (found < 0) return false;
-  const SourceItem& item = file.found.items[static_cast<std::size_t>(found)];
-  if (item.kind == ItemKind::kernel) return false;
-  // It may name what a header has that was left out.
-  if (names_namespace(item))
-    for (const std::string& use : item.uses)
-      if (is_library_word(use) && libraries_.insert(use).second) return true;
-  file.refused[static_cast<std::size_t>(found)] = true;
-  return true;
+  if (found < 0) return {};
+  const auto index = static_cast<std::size_t>(found);
+  if (file.found.items[index].kind == ItemKind::kernel) return {};
+  return index;
+}
+
+// "using namespace" may name what a header has that was left out.
+bool DeviceSlice::asks_for_library(const SourceItem& item) {
+  return names_namespace(item) && std::any_of(item.uses.begin(), item.uses.end(), [&](const std::string& use) {
+           return is_library_word(use) && libraries_.insert(use).second;
+         });
 }
 
 bool DeviceSlice::take_out(const std::vector<Complaint>& complaints) {
-  bool any = false;
+  // Found first and taken out afterwards: a second complaint about a member must not take its class along.
+  std::vector<std::pair<File*, std::size_t>> culprits;
   for (const Complaint& complaint : complaints)
     for (File& file : files_)
-      if (file.path.string() == complaint.file && takes_out(file, complaint.line)) any = true;
-  if (any) follow_names();
-  return any;
+      if (file.path.string() == complaint.file)
+        if (const auto index = culprit(file, complaint.line)) culprits.emplace_back(&file, *index);
+  for (const auto& [file, index] : culprits)
+    if (!asks_for_library(file->found.items[index])) file->refused[index] = true;
+  if (!culprits.empty()) follow_names();
+  return !culprits.empty();
 }
 
 void DeviceSlice::write_macros_out() {

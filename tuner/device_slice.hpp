@@ -83,9 +83,11 @@ class DeviceSlice {
   void resolve(File& file, int depth);
   void write_macros_out();
   void follow_names();
-  bool is_root(const SourceItem& item, const std::set<std::string>& kernel_macros) const;
+  bool is_root(const SourceItem& item, const std::set<std::string>& kernel_macros,
+               const std::set<std::string>& device_macros) const;
   bool is_needed_include(const Include& include) const;
-  bool takes_out(File& file, int line);
+  bool asks_for_library(const SourceItem& item);
+  static std::optional<std::size_t> culprit(const File& file, int line);
   void render(int index, std::vector<int>& open, std::string& out) const;
   std::string blanked(const File& file) const;
 

@@ -32,7 +32,7 @@ struct BuildCode {
   std::string failure;               // why it did not
   bool kept = false;                 // from an earlier run
   bool skipped = false;              // not compiled, for want of time; `failure` says so
-  bool inferred = false;             // not compiled: the code is that of a cap below, see Budget
+  bool inferred = false;             // not compiled: the code is that of another cap, see Budget
 };
 
 // How machine code is made; the codes of one way answer for no other.
@@ -91,12 +91,21 @@ class Sweep {
   bool linked() const { return why_plain_.empty(); }
 
  private:
+  // The caps of one source choice of which some may need no compilation.
+  struct CapGroup {
+    SourceChoice choice;
+    CapPlateaus plateaus;
+    std::map<int, int> index_of_cap;        // in builds_
+    std::map<int, BuildCode> code_of_step;  // what each came to
+  };
+
   Error not_compiled(const std::string& why) const;
   CompileJob plain_job(int id, const Build& build, bool in_server) const;
   CompileJob linked_job(int id, const Build& build, bool only_this_kernel) const;
   std::string kernel_of(const Build& build) const;
-  void form_groups(std::size_t first_new);
+  std::vector<int> form_groups(std::size_t first_new);
   void know(int index);
+  void advance(CapGroup& group);
   static BuildCode inferred(int cap, const BuildCode& step);
   void feed();
   bool waits_for_headers(const Build& build) const;
@@ -108,6 +117,7 @@ class Sweep {
   bool shares_text(const Build& build) const;
   // True for a build whose text is that of other caps too, under its source choice.
   static bool is_cap(const Build& build);
+  int binding_cap() const;
   void begin_comparison();
   void submit_witnesses(bool linked_too);
   void use_plain(const std::string& why);
@@ -119,14 +129,6 @@ class Sweep {
   static constexpr int kGeneration = 1 << 20;
   static constexpr int kPlainWitness = kGeneration - 1;
   static constexpr int kLinkedWitness = kGeneration - 2;
-
-  // The caps of one source choice of which some may need no compilation.
-  struct CapGroup {
-    SourceChoice choice;
-    CapPlateaus plateaus;
-    std::map<int, int> index_of_cap;        // in builds_
-    std::map<int, BuildCode> code_of_step;  // what each came to
-  };
 
   CompilePool& pool_;
   CompileUnit unit_;
@@ -145,6 +147,7 @@ class Sweep {
   bool infers_ = true;
   std::vector<CapGroup> groups_;
   std::set<int> waiting_for_steps_;  // indices of builds
+  std::set<int> deciding_;           // indices of caps for which others wait
   std::deque<int> queue_;            // indices of builds that are not begun
   std::set<int> in_workers_;         // ids of jobs
   std::map<int, BuildCode> ready_;   // by index of build, not handed out yet
