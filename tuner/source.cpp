@@ -242,7 +242,13 @@ Source read_source(const fs::path& path) {
 }
 
 LaunchDescription launch_description(const Source& source, const DescriptionFlags& flags) {
-  return with_authors_instance(with_flags(read_description(source.path, source.text), flags), source.text);
+  LaunchDescription written =
+      flags.file ? read_description_file(*flags.file) : read_description(source.path, source.text);
+  return with_authors_instance(with_flags(std::move(written), flags), source.text);
+}
+
+LaunchDescription launch_description(const Source& source, LaunchDescription stored) {
+  return with_authors_instance(with_flags(std::move(stored), {}), source.text);
 }
 
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
