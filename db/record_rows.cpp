@@ -23,12 +23,13 @@ std::vector<std::string> read_lines(Database& database, std::int64_t run, const 
 
 void write_gpu(Database& database, std::int64_t run, const GpuState& gpu) {
   const GpuLimits& l = gpu.limits;
-  Statement(database, "INSERT INTO run_gpu VALUES " + placeholders(23))
-      .run(run, gpu.id.name, gpu.id.compute_major, gpu.id.compute_minor, gpu.id.sm_count, gpu.driver_version,
-           gpu.memory_bytes, gpu.l2_bytes, l.compute_major, l.compute_minor, l.max_threads_per_sm, l.max_blocks_per_sm,
-           l.registers_per_sm, l.registers_per_block, l.register_allocation_unit, l.sub_partitions_per_sm,
-           l.max_registers_per_thread, l.max_threads_per_block, l.shared_bytes_per_sm, l.shared_bytes_per_block,
-           l.shared_bytes_per_block_optin, l.reserved_shared_bytes_per_block, l.shared_allocation_unit_bytes);
+  Statement(database, "INSERT INTO run_gpu VALUES " + placeholders(24))
+      .run(run, gpu.id.name, gpu.id.compute_major, gpu.id.compute_minor, gpu.id.sm_count, gpu.id.memory_clock_mhz,
+           gpu.driver_version, gpu.memory_bytes, gpu.l2_bytes, l.compute_major, l.compute_minor, l.max_threads_per_sm,
+           l.max_blocks_per_sm, l.registers_per_sm, l.registers_per_block, l.register_allocation_unit,
+           l.sub_partitions_per_sm, l.max_registers_per_thread, l.max_threads_per_block, l.shared_bytes_per_sm,
+           l.shared_bytes_per_block, l.shared_bytes_per_block_optin, l.reserved_shared_bytes_per_block,
+           l.shared_allocation_unit_bytes);
   write_lines(database, run, "gpu_user", gpu.other_users);
 }
 
@@ -42,6 +43,7 @@ std::optional<GpuState> read_gpu(Database& database, std::int64_t run) {
   gpu.id.compute_major = columns.number();
   gpu.id.compute_minor = columns.number();
   gpu.id.sm_count = columns.number();
+  gpu.id.memory_clock_mhz = columns.number();
   gpu.driver_version = columns.text();
   gpu.memory_bytes = columns.integer();
   gpu.l2_bytes = columns.integer();

@@ -256,6 +256,16 @@ TEST(Cli, LookupIsASubcommand) {
   EXPECT_EQ(lookup_of({"lookup", "lookup"}).kernel, "lookup");
 }
 
+TEST(Cli, TagTakesWhatChangesTheSource) {
+  const Command command = parse_command_line({"tag", "k.cu", "-I", "inc", "--set", "n=5", "--", "-DX"});
+  const auto* tag = std::get_if<TagCommand>(&command.what);
+  ASSERT_TRUE(tag);
+  EXPECT_EQ(tag->of.source, "k.cu");
+  EXPECT_EQ(tag->of.flags.include_folders, Arguments{"inc"});
+  EXPECT_EQ(tag->of.flags.options, Arguments{"-DX"});
+  EXPECT_THROW(parse_command_line({"tag", "k.cu", "--margin", "1"}), Error);
+}
+
 TEST(Cli, LookupTakesNoOptionsOfATuning) {
   refusal({"lookup", "k", "--block", "128"});
   refusal({"lookup", "k", "--all"});

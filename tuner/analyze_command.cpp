@@ -37,6 +37,7 @@ std::optional<Store> open_cache(const AnalyzeRequest& request, Analysis& analysi
   const std::filesystem::path file = request.cache ? *request.cache : default_cache_path();
   try {
     std::optional<Store> store = Store::open(file);
+    if (!store->mended().empty()) progress.note("regtune: " + store->mended());
     analysis.cache = file.string();
     return store;
   } catch (const Error& unusable) {

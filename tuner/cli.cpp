@@ -181,8 +181,9 @@ ReplayCommand replay_command(const CliValues& values) {
 // The command that the first argument names, which is taken away; a kernel's file names none.
 CliCommand take_command(Arguments& arguments) {
   constexpr std::pair<const char*, CliCommand> kNamed[] = {
-      {"analyze", CliCommand::analyze}, {"check", CliCommand::check},   {"init", CliCommand::init},
-      {"lookup", CliCommand::lookup},   {"verify", CliCommand::verify}, {"replay", CliCommand::replay}};
+      {"analyze", CliCommand::analyze}, {"check", CliCommand::check}, {"init", CliCommand::init},
+      {"lookup", CliCommand::lookup},   {"tag", CliCommand::tag},     {"verify", CliCommand::verify},
+      {"replay", CliCommand::replay}};
   for (const auto& [name, command] : kNamed) {
     if (arguments.empty() || arguments.front() != name) continue;
     arguments.erase(arguments.begin());
@@ -256,6 +257,9 @@ Command parse_command_line(const Arguments& arguments) {
       break;
     case CliCommand::lookup:
       command.what = lookup_request(values);
+      break;
+    case CliCommand::tag:
+      command.what = TagCommand{show_source_request(values, behind)};
       break;
     case CliCommand::verify:
       command.what = verify_request(values);

@@ -19,6 +19,7 @@ constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compile
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
        regtune init KERNEL.cu [--print] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
+       regtune tag KERNEL.cu [options] [-- compiler options]
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
        regtune COMMAND --help
@@ -196,6 +197,9 @@ po::options_description options_of(CliCommand command) {
     case CliCommand::check:
       options.add(launch_options(kSeveralKernels)).add(compile_options_for_several()).add(check_options());
       break;
+    case CliCommand::tag:
+      options.add(launch_options(kOneKernel)).add(compile_options());
+      break;
     case CliCommand::init:
       options.add(launch_options(kOneKernel)).add(compile_options()).add(init_options());
       break;
@@ -217,6 +221,7 @@ const char* subject_of(CliCommand command) {
     case CliCommand::tune:
     case CliCommand::analyze:
     case CliCommand::check:
+    case CliCommand::tag:
     case CliCommand::init:
       break;
     case CliCommand::lookup:

@@ -43,7 +43,21 @@ void from_json(const Json& json, Dim3& value) {
     refuse("grid or block", json, "of 65535 at the most in y and z");
 }
 
-REGTUNE_JSON_FIELDS(GpuId, name, compute_major, compute_minor, sm_count)
+void to_json(Json& json, const GpuId& gpu) {
+  json = {{"name", gpu.name},
+          {"compute_major", gpu.compute_major},
+          {"compute_minor", gpu.compute_minor},
+          {"sm_count", gpu.sm_count},
+          {"memory_clock_mhz", gpu.memory_clock_mhz}};
+}
+
+void from_json(const Json& json, GpuId& gpu) {
+  read(json, "name", gpu.name);
+  read(json, "compute_major", gpu.compute_major);
+  read(json, "compute_minor", gpu.compute_minor);
+  read(json, "sm_count", gpu.sm_count);
+  read_if_there(json, "memory_clock_mhz", gpu.memory_clock_mhz);
+}
 REGTUNE_JSON_FIELDS(GpuLimits, compute_major, compute_minor, max_threads_per_sm, max_blocks_per_sm, registers_per_sm,
                     registers_per_block, register_allocation_unit, sub_partitions_per_sm, max_registers_per_thread,
                     max_threads_per_block, shared_bytes_per_sm, shared_bytes_per_block, shared_bytes_per_block_optin,

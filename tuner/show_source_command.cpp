@@ -9,15 +9,26 @@
 
 namespace regtune {
 
-ShownSource show_source(ShowSourceRequest request) {
+namespace {
+
+CompileUnit unit_of(ShowSourceRequest& request) {
   take_kernel_pattern(request.flags);
   const Source source = read_source(request.source);
   const LaunchDescription description = launch_description(source, request.flags);
   CompilePool pool(1, request.compile_limit_s);
   const std::string architecture = architectures_meant(request.architecture, request.device, pool.identity()).front();
-  const CompileUnit unit =
-      unit_for_device(compile_unit(source, description, architecture, pool.identity()), description, pool);
+  return unit_for_device(compile_unit(source, description, architecture, pool.identity()), description, pool);
+}
+
+}  // namespace
+
+ShownSource show_source(ShowSourceRequest request) {
+  const CompileUnit unit = unit_of(request);
   return {compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "").source, unit.source_notes};
+}
+
+std::string source_tag(ShowSourceRequest request) {
+  return source_hash(unit_of(request));
 }
 
 }  // namespace regtune

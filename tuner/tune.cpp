@@ -16,6 +16,7 @@
 #include "measure.hpp"
 #include "past_runs.hpp"
 #include "regtune/error.hpp"
+#include "run_claim.hpp"
 #include "run_log.hpp"
 #include "source.hpp"
 #include "store.hpp"
@@ -48,6 +49,15 @@ void begin_sweep(Sweep& sweep, const TuningPlan& plan, const CompileUnit& unit, 
   sweep.begin(plan.signature.mangled_name, unqualified_name(plan.signature), limits, {});
   name_instances(sweep, unit, plan.choices, plan.signature, progress);
   sweep.add(plan.order.first);
+}
+
+// Whether what another process found meanwhile is what this one was asked for.
+std::function<bool(const TuningRecord&)> asked_alike(const MeasureSettings& settings, const TuneRequest& request) {
+  return [settings, counters = request.counters](const TuningRecord& record) {
+    const MeasureSettings& theirs = record.settings;
+    return theirs.margin == settings.margin && theirs.confidence == settings.confidence &&
+           theirs.budget_s == settings.budget_s && (!counters || record.counters);
+  };
 }
 
 Error nothing_launchable(const TuningRecord& record) {
@@ -126,6 +136,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   std::filesystem::path cache;
   std::optional<Store> store;
   if (target.gpu) store = Store::open(cache = request.cache ? *request.cache : default_cache_path());
+  if (store && !store->mended().empty()) progress.note("regtune: " + store->mended());
   Store* const kept_in = store ? &*store : nullptr;
 
   const CompileUnit unit =
@@ -143,6 +154,9 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   const TuningPlan plan = plan_tuning(unit, launch, signature, first, target.limits, scope);
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   TuningRecord record = planned_record(plan, unit, target, compiler, request.measure);
+  ClaimedRun claimed;  // from here on a run is in the cache
+  if (store) claimed = claim_run(*store, record, asked_alike(record.settings, request), progress);
+  if (claimed.finished) return {std::move(*claimed.finished), cache.string()};
 
   std::optional<CompiledCode> device_code;
   if (target.gpu) device_code = compile_device_code(pool, plan.workload, target.architecture);
@@ -153,7 +167,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     record.work.peak_copy_gb_per_s = peak_copy_gb_per_s(*target.gpu, *store, device);
   const PastRuns past = store ? PastRuns(*store, record, request.retry_quarantined) : PastRuns();
   if (!past.told().empty()) progress.note("regtune: " + past.told());
-  RunLog log(record, kept_in, progress);  // from here on a run is in the cache
+  RunLog log(record, kept_in, progress, claimed.run);
 
   while (true) {
     CompiledEntrants entrants(sweep, record, target.limits, past, log, plan.order.rest);

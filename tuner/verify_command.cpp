@@ -137,7 +137,7 @@ bool Verification::holds() const {
 }
 
 Verification verify(const VerifyRequest& request, Progress& progress) {
-  LookupAnswer answer = look_up({request.kernel, request.sizes, {}, request.cache, request.device});
+  LookupAnswer answer = look_up({request.kernel, request.sizes, {}, request.cache, request.device, true});
   if (!answer.record) return {{}, answer.miss, {}, {}};
   Device device(request.device);
   if (!device.state())
