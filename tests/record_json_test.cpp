@@ -81,6 +81,11 @@ TuningRecord full_record() {
   r.verdict = Verdict{Verdict::Kind::improved, 0, 8, 4, {1.1, 1.2, 1.3}, {1.0, 1.1, 1.2}, "because"};
   r.verdict->speedup_other_way = {0.8, 0.9, 1.0};
   r.verdict->best_other_way_id = 7;
+  r.author_bounds = "kThreads, 5";
+  r.nvcc = NvccComparison{"nvcc 13.0.88 with GCC 12.2.0",
+                          {{0, 40, 8, 12, "", {}, 0, ""},
+                           {4, 48, 0, 0, "", {1.01, 1.02, 1.03}, 60, "the gain holds"},
+                           {8, 0, 0, 0, "k.cu(3): error", {}, 0, ""}}};
   r.verdict->speedup_of_best_other_way = {1.05, 1.15, 1.25};
   return r;
 }
