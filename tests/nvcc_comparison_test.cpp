@@ -8,27 +8,28 @@
 namespace regtune {
 namespace {
 
-struct Setup {
+struct Situation {
   TuningRecord record;
   NvccBuilds builds;
 };
 
-Setup setup_with(Verdict::Kind kind) {
-  Setup setup;
-  setup.record.verdict.emplace();
-  setup.record.verdict->kind = kind;
-  setup.record.verdict->best_id = setup.record.verdict->best_in_source_id = kind == Verdict::Kind::improved ? 3 : 0;
-  setup.builds.comparison.codes = {{0, 40, 0, 0, "", {}, 0, ""}, {3, 48, 0, 0, "", {}, 0, ""}};
-  setup.builds.candidates = {{0, "k", "", {}}, {3, "k", "", {}}};
-  return setup;
+Situation situation_with(Verdict::Kind kind) {
+  Situation situation;
+  situation.record.verdict.emplace();
+  situation.record.verdict->kind = kind;
+  situation.record.verdict->best_id = situation.record.verdict->best_in_source_id =
+      kind == Verdict::Kind::improved ? 3 : 0;
+  situation.builds.comparison.codes = {{0, 40, 0, 0, "", {}, 0, ""}, {3, 48, 0, 0, "", {}, 0, ""}};
+  situation.builds.candidates = {{0, "k", "", {}}, {3, "k", "", {}}};
+  return situation;
 }
 
 NvccCode confirmed(const std::map<int, FakeCode>& codes, Verdict::Kind kind = Verdict::Kind::improved) {
-  Setup setup = setup_with(kind);
+  Situation situation = situation_with(kind);
   FakeBench bench(codes, {}, 1);
-  confirm_by_nvcc(bench, setup.record, 60, setup.builds);
-  EXPECT_EQ(setup.builds.comparison.codes.front().finding, "") << "nothing is claimed of the author's code";
-  return setup.builds.comparison.codes.back();
+  confirm_by_nvcc(bench, situation.record, 60, situation.builds);
+  EXPECT_EQ(situation.builds.comparison.codes.front().finding, "") << "nothing is claimed of the author's code";
+  return situation.builds.comparison.codes.back();
 }
 
 TEST(NvccComparison, AGainThatIsThereTooHolds) {
@@ -47,11 +48,11 @@ TEST(NvccComparison, WithoutAWinnerNothingIsTimed) {
 }
 
 TEST(NvccComparison, WithoutNvccsCodeOfTheReferenceNothingIsTimed) {
-  Setup setup = setup_with(Verdict::Kind::improved);
-  setup.builds.candidates.erase(setup.builds.candidates.begin());
+  Situation situation = situation_with(Verdict::Kind::improved);
+  situation.builds.candidates.erase(situation.builds.candidates.begin());
   FakeBench bench({{0, {1.05}}, {3, {1.0}}}, {}, 1);
-  confirm_by_nvcc(bench, setup.record, 60, setup.builds);
-  EXPECT_EQ(setup.builds.comparison.codes.back().finding, "");
+  confirm_by_nvcc(bench, situation.record, 60, situation.builds);
+  EXPECT_EQ(situation.builds.comparison.codes.back().finding, "");
 }
 
 }  // namespace

@@ -40,12 +40,12 @@ class NvccTest : public ::testing::Test {
 };
 
 // The file that stands behind -o gets all words, a line each.
-constexpr const char* kEcho = R"(all=$(printf '%s\n' "$@")
+constexpr const char* kEcho = R"sh(all=$(printf '%s\n' "$@")
 while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; last=$1; shift; done
 { echo "$all"; echo "TMPDIR=$TMPDIR"; echo "text: $(cat "$last")";
 } >"$out"
 echo "ptxas info" >&2
-)";
+)sh";
 
 TEST_F(NvccTest, IsAskedForMachineCodeOfTheFileItself) {
   const NvccRequest wanted = request(kEcho);
