@@ -1,7 +1,8 @@
 // What a sweep of every cap costs against plain NVRTC, both in one run on this machine:
-//   bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_90] [--every-cap]
+//   bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_90] [--every-cap] [--trace FILE.csv]
 // Baseline: the median of five warm NVRTC compilations, times the 232 caps from 24 to 255. Sweep: from nothing
-// loaded to 232 results and one winner compiled once more by plain NVRTC. Prints one row of a table.
+// loaded to 232 results and one winner compiled once more by plain NVRTC. Prints one row of a table. --trace writes
+// when each compiler process was at what in that sweep.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <map>
 
 #include "gpu_limits.hpp"
 #include "kept_codes.hpp"
@@ -43,6 +46,26 @@ std::vector<double> warm_nvrtc_seconds(const NvrtcRequest& request, int runs) {
   return worker.channel().receive().message.get<std::vector<double>>();
 }
 
+constexpr int kFirstCap = 24;
+constexpr int kLastCap = 255;
+
+// Who was at what when: a line for each compilation, in seconds since the back end began. The processes are numbered in
+// the order of their first answer.
+void write_trace(const std::string& file, const std::vector<CompileSpan>& spans, double back_end_start_s) {
+  std::ofstream out(file);
+  out << "process,what,given_s,begun_s,ended_s,collected_s\n";
+  std::map<pid_t, std::size_t> number_of;
+  for (const CompileSpan& span : spans) {
+    const std::size_t number = number_of.emplace(span.process, number_of.size()).first->second;
+    const bool is_cap = span.begun_s >= back_end_start_s && span.id <= kLastCap - kFirstCap && number > 0;
+    const std::string what = is_cap ? fmt::format("cap {}", kFirstCap + span.id) : "plain NVRTC or the front end";
+    out << fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.4f}\n", number, what, span.given_s - back_end_start_s,
+                       span.begun_s - back_end_start_s, span.ended_s - back_end_start_s,
+                       span.collected_s - back_end_start_s);
+  }
+  if (!out.flush()) throw Error(ErrorKind::internal, fmt::format("{}: cannot be written", file));
+}
+
 struct SweepCost {
   double wall_s = 0;
   double back_end_wall_s = 0;  // from the first submission to the last result
@@ -56,7 +79,7 @@ struct SweepCost {
 };
 
 SweepCost sweep_all_caps(const Source& source, const LaunchDescription& description, const std::string& architecture,
-                         int jobs, bool every_cap, Store* store) {
+                         int jobs, bool every_cap, Store* store, const std::string& trace = "") {
   SweepCost cost;
   const auto start = Clock::now();
   CompilePool pool(jobs, 600);
@@ -69,7 +92,7 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names[0]);
   std::vector<Build> caps;
-  for (int cap = 24; cap <= 255; ++cap) caps.push_back({RegisterCap{cap}});
+  for (int cap = kFirstCap; cap <= kLastCap; ++cap) caps.push_back({RegisterCap{cap}});
   const double cpu_before = pool.usage().cpu_s;
   const auto back_end_start = Clock::now();
   sweep.begin(kernel.mangled_name, unqualified_name(kernel), *gpu_limits(architecture), caps);
@@ -85,6 +108,8 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
   cost.cpu_s = pool.usage().cpu_s - cpu_before;
   if (winner) cost.check = sweep.difference_from_plain(*winner).value_or("equal");
   cost.wall_s = seconds_since(start);
+  if (!trace.empty())
+    write_trace(trace, pool.usage().spans, std::chrono::duration<double>(back_end_start.time_since_epoch()).count());
   cost.peak_mib = pool.usage().peak_mib;
   cost.known = hashes.size();
   std::sort(hashes.begin(), hashes.end());
@@ -96,7 +121,7 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string file, architecture = "sm_90";
+  std::string file, architecture = "sm_90", trace;
   int jobs = 2;
   bool every_cap = false;
   for (int i = 1; i < argc; ++i) {
@@ -104,13 +129,16 @@ int main(int argc, char** argv) {
       jobs = std::max(1, std::atoi(argv[++i]));
     else if (std::strcmp(argv[i], "--every-cap") == 0)
       every_cap = true;
+    else if (std::strcmp(argv[i], "--trace") == 0 && i + 1 < argc)
+      trace = argv[++i];
     else if (std::strcmp(argv[i], "--arch") == 0 && i + 1 < argc)
       architecture = argv[++i];
     else
       file = argv[i];
   }
   if (file.empty()) {
-    fmt::print(stderr, "usage: bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_XX] [--every-cap]\n");
+    fmt::print(stderr,
+               "usage: bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_XX] [--every-cap] [--trace FILE.csv]\n");
     return 2;
   }
   try {
@@ -123,7 +151,7 @@ int main(int argc, char** argv) {
       nvrtc = warm_nvrtc_seconds(compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), 5);
     }
     const double one = median(nvrtc);
-    const SweepCost cost = sweep_all_caps(source, description, architecture, jobs, every_cap, nullptr);
+    const SweepCost cost = sweep_all_caps(source, description, architecture, jobs, every_cap, nullptr, trace);
     // Twice into a scratch cache: what the second run costs, which finds everything there.
     const std::filesystem::path cache =
         std::filesystem::temp_directory_path() / fmt::format("regtune-bench-{}.db", getpid());

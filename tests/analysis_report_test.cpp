@@ -111,7 +111,7 @@ TEST(Diagnosis, NamesAllInferredCapsInOneLine) {
                                           {RegisterCap{113}, 64, 0, 0, inferred(113, 112)}}));
   ASSERT_EQ(texts.size(), 2u);
   EXPECT_EQ(texts[1],
-            "inferred: --maxrregcount=105, --maxrregcount=113: not compiled: the steps of 8 around each give one code");
+            "inferred: --maxrregcount=105, --maxrregcount=113: not compiled: the caps around each give one code");
 }
 
 TEST(Diagnosis, SaysOfWhichBudgetsNothingIsKnown) {

@@ -1,10 +1,13 @@
 #pragma once
 // Which register caps need no compilation of their own. Once a cap no longer binds, the compiler gives one code for
-// all that follow, up to the next cap at which its heuristics turn: a plateau. Caps on the steps in which the hardware
-// allocates registers are compiled first; where three steps in a row give one code, the caps between them are taken
-// to give it too. That is measured, not proven (DESIGN.md, "Fewer links"): whoever uses it says which caps it
-// was. Between steps that differ every cap is compiled, for there neighbours differ without order.
+// all that follow, up to the next cap at which its heuristics turn: a plateau. Caps on coarse steps are compiled first
+// and the steps between them where they are needed; where three steps in a row give one code, the caps between them are
+// taken to give it too, and the plateau's edges are found by halving. That is measured, not proven (DESIGN.md, "Fewer
+// links"): whoever uses it says which caps it was. Between steps that differ and belong to no plateau every cap is
+// compiled, for there neighbours differ without order. What is compiled depends on the codes alone and not on the order
+// in which they come.
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,39 +16,66 @@ namespace regtune {
 
 class CapPlateaus {
  public:
-  // `caps`: in ascending order, each once.
-  explicit CapPlateaus(std::vector<int> caps);
+  struct ToCompile {
+    int cap = 0;
+    bool decides = false;  // its code says about others whether they are to be compiled: the sooner the better
+  };
 
-  // Whether no step is missing between the first and the last of them, so that no two steps next to each other are
+  enum class Start { coarse_steps, all_steps };
+  // `caps`: in ascending order, each once; requires has_all_steps(caps). `start`: the steps to be compiled in any case.
+  // `binding_up_to`: caps up to that are all compiled too, since codes differ there anyway and none of them need wait.
+  explicit CapPlateaus(std::vector<int> caps, Start start = Start::coarse_steps, int binding_up_to = 0);
+
+  // Whether no step of 8 is missing between the first and the last of them, so that no two steps next to each other are
   // further apart than those the rule was measured with.
   static bool has_all_steps(const std::vector<int>& caps);
+  // The coarse step: compiled in any case.
   static int step_at_or_below(int cap);
+  // Steps, coarse or not, are what a settled cap is like.
   bool is_step(int cap) const;
 
-  // To be compiled in any case, lowest first.
-  const std::vector<int>& steps() const { return steps_; }
-
-  // What the cap of a step came to, in any order. `code`: its identity; empty: it did not compile, and
-  // is like no other.
-  void add(int step, const std::string& code);
+  // What a cap came to, in any order. `code`: its identity; empty: it did not compile, and is like no other.
+  void add(int cap, const std::string& code, int registers_per_thread);
 
   // Caps which are known by now to need a compilation; each is told once.
-  std::vector<int> take_to_compile();
+  std::vector<ToCompile> take_to_compile();
 
-  // Caps which are known by now to need none, each with the step below it, whose code it has; each is told once.
+  // Caps which are known by now to need none, each with a compiled step whose code it has; each is told once.
   std::vector<std::pair<int, int>> take_settled();
 
  private:
-  // Between two steps next to each other.
-  enum class Cell { open, equal, different };
-  Cell cell(std::size_t lower_step) const;
-  void decide(std::size_t lower_step);
+  // What two caps next to each other in a list have to do with each other.
+  enum class Relation { open, equal, different };
+  struct Code {
+    std::string code;
+    int registers_per_thread = 0;
+  };
+  // The end of a cell, and the compiled step with its code; 0: not on a plateau.
+  struct End {
+    int cap = 0;
+    int plateau_step = 0;
+  };
+
+  void decide_half_step(std::size_t coarse);
+  void decide_cell(std::size_t lower_step);
+  void ask_at_quarters(End low, End high);
+  void halve(End low, End high);
+  Relation relation(const std::vector<int>& list, std::size_t lower) const;
+  Relation ends_plateau(std::size_t step, int direction) const;
+  const Code* code_at(int cap) const;
+  bool same(int cap, int step) const;
+  std::vector<int> between(int low, int high) const;
+  void ask(int cap, bool decides);
+  void ask_all(int low, int high);
+  void settle(int low, int high, int step);
 
   std::vector<int> caps_;
-  std::vector<int> steps_;
-  std::map<int, std::string> code_of_;  // by step
-  std::vector<bool> decided_;           // by the cell's lower step
-  std::vector<int> to_compile_;
+  std::vector<int> coarse_;        // the ends and the multiples of 16
+  std::vector<int> steps_;         // the ends and the multiples of 8
+  std::map<int, Code> known_;      // compiled
+  std::map<int, int> settled_as_;  // the step whose code a settled cap has
+  std::set<int> asked_;
+  std::vector<ToCompile> to_compile_;
   std::vector<std::pair<int, int>> settled_;
 };
 

@@ -13,7 +13,8 @@
 namespace regtune {
 namespace {
 
-constexpr double kShortJobS = 0.05;
+constexpr double kNoticedIdleness = 0.02;  // of a job's time
+constexpr double kMostAhead = 3;
 constexpr double kGraceS = 2;  // nvcc is stopped by the worker itself, which can then say so
 constexpr double kIdentityLimitMs = 60000;
 // A job that waits in a channel must fit into its buffer: else we would wait in send() for a worker that waits in
@@ -53,10 +54,14 @@ CompiledCode code_from(const Message& reply, int id) {
   code.cubin = bytes_of(reply.at("cubin"));
   code.log = bytes_of(reply.at("log"));
   code.lowered_names = reply.at("lowered_names");
-  code.seconds = reply.at("seconds");
+  code.seconds = reply.at("ended_s").get<double>() - reply.at("begun_s").get<double>();
   code.link_seconds = reply.at("link_seconds");
   if (!code.compiled) code.failure = code.log;
   return code;
+}
+
+double clock_seconds(std::chrono::steady_clock::time_point at) {
+  return std::chrono::duration<double>(at.time_since_epoch()).count();
 }
 
 }  // namespace
@@ -120,9 +125,10 @@ CompiledCode CompilePool::prepare(CompileJob job) {
   job = with_limits(std::move(job));
   assert(server_slot_.jobs.empty() && "the server's next answer would be that job's");
   std::string how;
+  const auto given = Clock::now();
   const std::optional<Message> reply = server_.ask(job_message(job), limit_s_of(job) * 1000, how);
   if (reply) {
-    account(*reply);
+    account(*reply, job.id, given);
     return code_from(*reply, job.id);
   }
   CompiledCode code;
@@ -160,28 +166,47 @@ Channel& CompilePool::channel_of(Slot& slot) {
 
 void CompilePool::give(Slot& slot, CompileJob job) {
   if (slot.jobs.empty()) slot.started = Clock::now();
-  slot.jobs.push_back(std::move(job));
+  slot.jobs.push_back({std::move(job), Clock::now()});
   // A send that fails shows as a closed channel when the answer is collected.
-  channel_of(slot).send(job_message(slot.jobs.back()));
+  channel_of(slot).send(job_message(slot.jobs.back().job));
+}
+
+// A worker without a job, forked if need be; nullptr when all have one. The server forks between its own jobs only.
+CompilePool::Slot* CompilePool::idle_slot() {
+  for (Slot& slot : slots_)
+    if (slot.jobs.empty()) return &slot;
+  if (slots_.size() >= static_cast<std::size_t>(processes_) || !server_slot_.jobs.empty()) return nullptr;
+  slots_.push_back({server_.spawn(), {}, {}});
+  return &slots_.back();
+}
+
+// What a worker gets beyond the job that it is at, so that it does not idle while the caller is elsewhere: nothing
+// while the caller is back at once, for what is ahead in one worker cannot go to another that has nothing left, and
+// what is urgent waits behind it; else what it may get through in that time.
+std::size_t CompilePool::jobs_ahead() const {
+  if (usage_.spans.empty()) return 0;
+  const double mean_job_s = usage_.cpu_s / static_cast<double>(usage_.spans.size());
+  if (absence_s_ < kNoticedIdleness * mean_job_s) return 0;
+  const double most = std::min(1 + absence_s_ / std::max(mean_job_s, 1e-3), kMostAhead);
+  return std::min(static_cast<std::size_t>(most), waiting_.size() / (2 * static_cast<std::size_t>(processes_)));
 }
 
 void CompilePool::feed() {
-  // The server forks between its own jobs only.
-  while (slots_.size() < std::min(waiting_.size(), static_cast<std::size_t>(processes_)) && server_slot_.jobs.empty())
-    slots_.push_back({server_.spawn(), {}, {}});
-  // While many wait some go ahead to each worker, which would idle while we are busy elsewhere: more of the short ones.
-  // While few wait, one at a time, so that none waits behind a slow one while other workers have nothing left.
-  const bool are_short = answered_ == 0 || usage_.cpu_s / static_cast<double>(answered_) < kShortJobS;
-  const std::size_t many = waiting_.size() / (2 * static_cast<std::size_t>(processes_));
-  const std::size_t most = are_short ? 4 : waiting_.size() >= static_cast<std::size_t>(processes_) ? 2 : 1;
-  const std::size_t depth = std::clamp<std::size_t>(are_short ? many : most, 1, most);
-  for (std::size_t filled = 0; filled < depth; ++filled)
+  const auto give_first = [this](Slot& slot) {
+    give(slot, std::move(waiting_.front()));
+    waiting_.pop_front();
+  };
+  // A fork takes a while: each worker has its job before the next one is forked.
+  while (!waiting_.empty()) {
+    Slot* const idle = idle_slot();
+    if (!idle) break;
+    give_first(*idle);
+  }
+  const std::size_t ahead = jobs_ahead();
+  for (std::size_t filled = 1; filled <= ahead; ++filled)
     for (Slot& slot : slots_)
-      if (slot.jobs.size() <= filled && !waiting_.empty() &&
-          (filled == 0 || text_bytes(waiting_.front()) <= kLargestAheadBytes)) {
-        give(slot, std::move(waiting_.front()));
-        waiting_.pop_front();
-      }
+      if (slot.jobs.size() <= filled && !waiting_.empty() && text_bytes(waiting_.front()) <= kLargestAheadBytes)
+        give_first(slot);
   if (server_slot_.jobs.empty() && !waiting_for_server_.empty()) {
     give(server_slot_, std::move(waiting_for_server_.front()));
     waiting_for_server_.pop_front();
@@ -189,9 +214,18 @@ void CompilePool::feed() {
 }
 
 std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
+  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  // Half the last one and half those before it.
+  if (left_) absence_s_ = (absence_s_ + seconds(Clock::now() - *left_)) / 2;
+  std::optional<CompiledCode> code = wait(deadline);
+  left_ = Clock::now();
+  return code;
+}
+
+std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
   const auto limit_of = [this](const Slot& slot) {
-    return slot.started +
-           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s_of(slot.jobs.front())));
+    return slot.started + std::chrono::duration_cast<Clock::duration>(
+                              std::chrono::duration<double>(limit_s_of(slot.jobs.front().job)));
   };
   while (unfinished() > 0) {
     feed();
@@ -219,10 +253,12 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
   return {};
 }
 
-void CompilePool::account(const Message& reply) {
+void CompilePool::account(const Message& reply, int id, Clock::time_point given) {
+  const pid_t process = reply.at("pid").get<pid_t>();
   usage_.cpu_s += reply.at("cpu_s").get<double>();
-  ++answered_;
-  double& peak = peak_mib_of_[reply.at("pid").get<pid_t>()];
+  usage_.spans.push_back({id, process, clock_seconds(given), reply.at("begun_s").get<double>(),
+                          reply.at("ended_s").get<double>(), clock_seconds(Clock::now())});
+  double& peak = peak_mib_of_[process];
   usage_.peak_mib += reply.at("peak_mib").get<double>() - peak;
   peak = reply.at("peak_mib").get<double>();
 }
@@ -230,8 +266,9 @@ void CompilePool::account(const Message& reply) {
 CompiledCode CompilePool::collect(Slot& slot) {
   const Channel::Received received = channel_of(slot).receive(after_ms(limit_s_ * 1000));
   if (received.state != Channel::State::message) return lost(slot, "");
-  CompiledCode code = code_from(received.message, slot.jobs.front().id);
-  account(received.message);
+  const GivenJob& given = slot.jobs.front();
+  CompiledCode code = code_from(received.message, given.job.id);
+  account(received.message, given.job.id, given.given);
   slot.jobs.pop_front();
   slot.started = Clock::now();
   feed();
@@ -249,10 +286,10 @@ void CompilePool::abandon() {
 // Its first job is lost; the others go back to the queue. `how`: why it is ended; empty: it ended by itself.
 CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
   CompiledCode code;
-  code.id = slot.jobs.front().id;
+  code.id = slot.jobs.front().job.id;
   slot.jobs.pop_front();
   const auto take_back = [this](Slot& from) {
-    for (CompileJob& job : from.jobs) waiting_.push_front(std::move(job));
+    for (GivenJob& given : from.jobs) waiting_.push_front(std::move(given.job));
     from.jobs.clear();
   };
   std::string ended;

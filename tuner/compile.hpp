@@ -37,10 +37,21 @@ struct CompiledCode {
   double link_seconds = 0;  // nvJitLink's part of them
 };
 
+// One answered job. Times are seconds of the steady clock, which all processes share.
+struct CompileSpan {
+  int id = 0;
+  pid_t process = -1;
+  double given_s = 0;  // to the worker, which may have been at another job
+  double begun_s = 0;
+  double ended_s = 0;
+  double collected_s = 0;  // its answer by the pool
+};
+
 // What the pool's processes have used so far.
 struct CompileUsage {
-  double cpu_s = 0;     // of the workers, for jobs that were answered
-  double peak_mib = 0;  // each process's peak, added up; what a worker has from the server counts there
+  double cpu_s = 0;                // of the workers, for jobs that were answered
+  double peak_mib = 0;             // each process's peak, added up; what a worker has from the server counts there
+  std::vector<CompileSpan> spans;  // in the order of the answers
 };
 
 class CompilePool {
@@ -82,19 +93,26 @@ class CompilePool {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct GivenJob {
+    CompileJob job;
+    Clock::time_point given;
+  };
   // A worker and what it was given: the first job is under way, the others wait in its channel, so that it does
   // not idle while the caller is busy elsewhere.
   struct Slot {
     ForkedWorker worker;  // without a process: the server's slot
-    std::deque<CompileJob> jobs;
+    std::deque<GivenJob> jobs;
     Clock::time_point started;  // the first job
   };
 
   CompileJob with_limits(CompileJob job) const;
   double limit_s_of(const CompileJob& job) const;
+  Slot* idle_slot();
+  std::size_t jobs_ahead() const;
   void give(Slot& slot, CompileJob job);
+  std::optional<CompiledCode> wait(Deadline deadline);
   Channel& channel_of(Slot& slot);
-  void account(const Message& reply);
+  void account(const Message& reply, int id, Clock::time_point given);
   CompiledCode collect(Slot& slot);
   CompiledCode lost(Slot& slot, const std::string& how);
 
@@ -112,7 +130,8 @@ class CompilePool {
   std::vector<Slot> slots_;
   Slot server_slot_;
   CompileUsage usage_;
-  std::size_t answered_ = 0;  // jobs whose use is in usage_
+  std::optional<Clock::time_point> left_;  // when the caller had its last answer
+  double absence_s_ = 0;                   // how long the caller stays away between answers
   std::map<pid_t, double> peak_mib_of_;
 };
 

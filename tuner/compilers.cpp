@@ -45,6 +45,10 @@ std::string key_of(const CompilerRequest& request) {
   return hash.hex();
 }
 
+double clock_seconds(std::chrono::steady_clock::time_point at) {
+  return std::chrono::duration<double>(at.time_since_epoch()).count();
+}
+
 double cpu_seconds() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -97,7 +101,8 @@ class Compilers {
             {"cubin", binary(reply.cubin)},
             {"log", binary(reply.log)},  // may quote source lines that are not UTF-8
             {"lowered_names", reply.lowered_names},
-            {"seconds", std::chrono::duration<double>(end - start).count()},
+            {"begun_s", clock_seconds(start)},
+            {"ended_s", clock_seconds(end)},
             {"link_seconds", std::chrono::duration<double>(end - link_start).count()},
             {"cpu_s", cpu_seconds() - cpu_start},
             {"peak_mib", peak_mib(inherited_mib_)},

@@ -150,7 +150,7 @@ std::size_t Sweep::add(const std::vector<Build>& builds) {
   const std::size_t first_new = builds_.size();
   builds_.insert(builds_.end(), builds.begin(), builds.end());
   undelivered_ += builds.size();
-  if (infers_) form_groups(first_new);
+  const std::vector<int> behind_steps = infers_ ? form_groups(first_new) : std::vector<int>();
   std::vector<int> kept_ones;
   for (std::size_t i = first_new; i < builds_.size(); ++i) {
     const auto index = static_cast<int>(i);
@@ -162,6 +162,8 @@ std::size_t Sweep::add(const std::vector<Build>& builds) {
       queue_.push_back(index);
     }
   }
+  for (const int index : behind_steps)
+    if (waiting_for_steps_.erase(index) > 0) queue_.push_back(index);
   for (const int index : kept_ones) know(index);  // once it is certain which of the others are kept too
   feed();
   pool_.feed();
@@ -169,7 +171,9 @@ std::size_t Sweep::add(const std::vector<Build>& builds) {
 }
 
 // Of the builds from `first_new` on: the caps of each source choice that come with all steps between them.
-void Sweep::form_groups(std::size_t first_new) {
+// Returns those of them which are compiled in any case and which nothing waits for.
+std::vector<int> Sweep::form_groups(std::size_t first_new) {
+  std::vector<int> behind_steps;
   std::vector<std::pair<SourceChoice, std::map<int, int>>> index_of_cap_by_choice;
   for (std::size_t i = first_new; i < builds_.size(); ++i) {
     const auto* cap = std::get_if<RegisterCap>(&builds_[i].policy);
@@ -183,14 +187,23 @@ void Sweep::form_groups(std::size_t first_new) {
     std::vector<int> caps;
     for (const auto& [cap, index] : index_of_cap) caps.push_back(cap);
     if (!CapPlateaus::has_all_steps(caps)) continue;
-    CapPlateaus plateaus(caps);
-    for (const auto& [cap, index] : index_of_cap)
-      if (!plateaus.is_step(cap)) waiting_for_steps_.insert(index);
+    // A budget is spent in the order of the builds, which knows nothing of halving: every step at once.
+    CapPlateaus plateaus(caps, budget_.limited() ? CapPlateaus::Start::all_steps : CapPlateaus::Start::coarse_steps,
+                         budget_.limited() ? 0 : binding_cap());
+    for (const auto& [cap, index] : index_of_cap) waiting_for_steps_.insert(index);
+    for (const auto& [cap, decides] : plateaus.take_to_compile()) {
+      const int index = index_of_cap.at(cap);
+      if (decides)
+        waiting_for_steps_.erase(index);
+      else
+        behind_steps.push_back(index);
+    }
     groups_.push_back({choice, std::move(plateaus), std::move(index_of_cap), {}});
   }
+  return behind_steps;
 }
 
-// What a step came to may say of other caps that they are to be compiled, or that they need not be.
+// What a cap came to may say of others that they are to be compiled, or that they need not be.
 void Sweep::know(int index) {
   const BuildCode& code = ready_.at(index);
   const auto* cap = std::get_if<RegisterCap>(&code.build.policy);
@@ -198,16 +211,24 @@ void Sweep::know(int index) {
     const auto found = cap ? g.index_of_cap.find(cap->registers_per_thread) : g.index_of_cap.end();
     return found != g.index_of_cap.end() && found->second == index;
   });
-  if (group == groups_.end() || !group->plateaus.is_step(cap->registers_per_thread)) return;
-  group->code_of_step[cap->registers_per_thread] = code;
-  group->plateaus.add(cap->registers_per_thread, code.facts ? code.facts->code_hash : "");
-  for (const int other : group->plateaus.take_to_compile()) {
-    const int its_index = group->index_of_cap.at(other);
-    if (waiting_for_steps_.erase(its_index) > 0) queue_.push_back(its_index);
+  if (group == groups_.end()) return;
+  const int registers = cap->registers_per_thread;
+  if (group->plateaus.is_step(registers)) group->code_of_step[registers] = code;
+  group->plateaus.add(registers, code.facts ? code.facts->code_hash : "",
+                      code.facts ? code.facts->registers_per_thread : 0);
+  advance(*group);
+}
+
+void Sweep::advance(CapGroup& group) {
+  for (const auto& [cap, decides] : group.plateaus.take_to_compile()) {
+    const int index = group.index_of_cap.at(cap);
+    if (waiting_for_steps_.erase(index) == 0) continue;
+    queue_.push_back(index);
+    if (decides && !budget_.limited()) deciding_.insert(index);
   }
-  for (const auto& [other, step] : group->plateaus.take_settled()) {
-    const int its_index = group->index_of_cap.at(other);
-    if (waiting_for_steps_.erase(its_index) > 0) ready_[its_index] = inferred(other, group->code_of_step.at(step));
+  for (const auto& [cap, step] : group.plateaus.take_settled()) {
+    const int index = group.index_of_cap.at(cap);
+    if (waiting_for_steps_.erase(index) > 0) ready_[index] = inferred(cap, group.code_of_step.at(step));
   }
 }
 
@@ -217,11 +238,10 @@ BuildCode Sweep::inferred(int cap, const BuildCode& step) {
   code.log.clear();
   code.kept = false;
   code.inferred = true;
-  const int below = std::get<RegisterCap>(step.build.policy).registers_per_thread;
+  const int step_cap = std::get<RegisterCap>(step.build.policy).registers_per_thread;
   code.facts->register_ceiling = 0;
-  code.facts->budget = {
-      BudgetStatus::inferred, cap,
-      fmt::format("not compiled: --maxrregcount={} and the steps of 8 around it give one code", below)};
+  code.facts->budget = {BudgetStatus::inferred, cap,
+                        fmt::format("not compiled: --maxrregcount={} and the caps around it give one code", step_cap)};
   return code;
 }
 
@@ -270,13 +290,15 @@ void Sweep::submit(int index) {
   budget_.run();
   if (build == Build{AuthorsOwn{}} && linked()) return pool_.submit(plain_job(id, build, true));
   in_workers_.insert(id);
-  if (!linked()) return pool_.submit(plain_job(id, build, false));
-  if (!shares_text(build) && primer_ < 0) primer_ = index;
-  // What had to wait for the headers is dearer than a cap, so it does not go behind all of them.
-  if (!shares_text(build) && headers_are_precompiled_)
-    pool_.submit_next(linked_job(id, build, true));
+  if (linked() && !shares_text(build) && primer_ < 0) primer_ = index;
+  // What had to wait for the headers is dearer than a cap, so it does not go behind all of them. What others wait for
+  // does not either: the sweep would end with a few workers at it and the rest idle.
+  const bool waited = linked() && !shares_text(build) && headers_are_precompiled_;
+  CompileJob job = linked() ? linked_job(id, build, true) : plain_job(id, build, false);
+  if (waited || deciding_.erase(index) > 0)
+    pool_.submit_next(std::move(job));
   else
-    pool_.submit(linked_job(id, build, true));
+    pool_.submit(std::move(job));
 }
 
 BuildCode Sweep::read_back(const Build& build, const CompiledCode& compiled) const {
@@ -335,14 +357,18 @@ void Sweep::receive(const CompiledCode& compiled) {
   if (pool_.unfinished() == 0) budget_.stop();
 }
 
+// Well below what the compiler takes by itself.
+int Sweep::binding_cap() const {
+  const Cubin cubin = read_cubin(first_.cubin);
+  const CubinKernel* compiled = find_kernel(cubin, kernel_);
+  return compiled ? compiled->registers_per_thread * 3 / 4 : 64;
+}
+
 // At a cap that binds, so that the comparison sees the register allocator at work. Where that cap is to be compiled
 // anyway it comes first, and is the linked witness.
 void Sweep::begin_comparison() {
-  const Cubin cubin = read_cubin(first_.cubin);
-  const CubinKernel* compiled = find_kernel(cubin, kernel_);
   // A step: those are compiled first.
-  witness_cap_ = std::max(CapPlateaus::step_at_or_below(compiled ? compiled->registers_per_thread * 3 / 4 : 64),
-                          compiler_minimum_registers);
+  witness_cap_ = std::max(CapPlateaus::step_at_or_below(binding_cap()), compiler_minimum_registers);
   trusted_ = false;
   const Build witness{RegisterCap{witness_cap_}};
   const auto found = std::find_if(queue_.begin(), queue_.end(),
@@ -391,6 +417,7 @@ void Sweep::use_plain(const std::string& why) {
   queue_.clear();
   groups_.clear();
   waiting_for_steps_.clear();
+  deciding_.clear();
   in_workers_.clear();
   pool_.abandon();
   budget_.restart();
@@ -419,6 +446,10 @@ std::optional<std::string> Sweep::difference_from_plain(const BuildCode& timed) 
     return {};
   }
   return found;
+}
+
+std::string Sweep::plain() const {
+  return fmt::format("plain {}", to_string(unit_.front_end));
 }
 
 std::string Sweep::route() const {

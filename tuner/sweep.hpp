@@ -5,8 +5,6 @@
 // is handed out, and where they differ, or LTO-IR cannot be had, the plain compiler compiles everything. Builds are
 // begun in the order in which they were given; once the compile budget is spent, those that were not begun are
 // delivered as skipped.
-#include <fmt/format.h>
-
 #include <deque>
 #include <functional>
 #include <map>
@@ -35,7 +33,7 @@ struct BuildCode {
   std::string failure;               // why it did not
   bool kept = false;                 // from an earlier run
   bool skipped = false;              // not compiled, for want of time; `failure` says so
-  bool inferred = false;             // not compiled: the code is that of a cap below, see Budget
+  bool inferred = false;             // not compiled: the code is that of another cap, see Budget
 };
 
 // How machine code is made; the codes of one way answer for no other.
@@ -94,16 +92,25 @@ class Sweep {
   // "LTO-IR once, then nvJitLink 13.0", or "plain NVRTC: <why>"; of nvcc "nvcc, LTO-IR once, ...", "plain nvcc: ...".
   std::string route() const;
   bool linked() const { return why_plain_.empty(); }
-  std::string plain() const { return fmt::format("plain {}", to_string(unit_.front_end)); }  // "plain NVRTC"
+  std::string plain() const;  // "plain NVRTC"
 
  private:
+  // The caps of one source choice of which some may need no compilation.
+  struct CapGroup {
+    SourceChoice choice;
+    CapPlateaus plateaus;
+    std::map<int, int> index_of_cap;        // in builds_
+    std::map<int, BuildCode> code_of_step;  // what each came to
+  };
+
   const CompilerIdentity& compiler() const { return pool_.identity(unit_.front_end); }
   Error not_compiled(const std::string& why) const;
   CompileJob plain_job(int id, const Build& build, bool in_server) const;
   CompileJob linked_job(int id, const Build& build, bool only_this_kernel) const;
   std::string kernel_of(const Build& build) const;
-  void form_groups(std::size_t first_new);
+  std::vector<int> form_groups(std::size_t first_new);
   void know(int index);
+  void advance(CapGroup& group);
   static BuildCode inferred(int cap, const BuildCode& step);
   void feed();
   bool waits_for_headers(const Build& build) const;
@@ -115,6 +122,7 @@ class Sweep {
   bool shares_text(const Build& build) const;
   // True for a build whose text is that of other caps too, under its source choice.
   static bool is_cap(const Build& build);
+  int binding_cap() const;
   void begin_comparison();
   void submit_witnesses(bool linked_too);
   void use_plain(const std::string& why);
@@ -126,14 +134,6 @@ class Sweep {
   static constexpr int kGeneration = 1 << 20;
   static constexpr int kPlainWitness = kGeneration - 1;
   static constexpr int kLinkedWitness = kGeneration - 2;
-
-  // The caps of one source choice of which some may need no compilation.
-  struct CapGroup {
-    SourceChoice choice;
-    CapPlateaus plateaus;
-    std::map<int, int> index_of_cap;        // in builds_
-    std::map<int, BuildCode> code_of_step;  // what each came to
-  };
 
   CompilePool& pool_;
   CompileUnit unit_;
@@ -152,6 +152,7 @@ class Sweep {
   bool infers_ = true;
   std::vector<CapGroup> groups_;
   std::set<int> waiting_for_steps_;  // indices of builds
+  std::set<int> deciding_;           // indices of caps for which others wait
   std::deque<int> queue_;            // indices of builds that are not begun
   std::set<int> in_workers_;         // ids of jobs
   std::map<int, BuildCode> ready_;   // by index of build, not handed out yet
