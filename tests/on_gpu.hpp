@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "device.hpp"
+#include "program.hpp"
 
 namespace regtune {
 
@@ -82,6 +84,11 @@ class OnGpu : public testing::Test {
 
   Candidate sound(int id) const { return candidate(id, source_of("")); }
 
+  ReferenceRun set_reference(const Candidate& code) {
+    device_->set_reference(code);
+    return device_->warm_up(kWarmUpMs);
+  }
+
   // A sound code is measured as ever: it is correct and takes as long as before.
   void expect_as_before(const Candidate& code, double ms) {
     const Shot checked = device_->check(code);
@@ -99,6 +106,17 @@ class OnGpu : public testing::Test {
   std::optional<Device> device_;
   CompilerIdentity compiler_;
   std::string architecture_;
+};
+
+// The built program, as a user runs it, where there is a GPU.
+class ProgramOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
+    if (!std::filesystem::exists(program_path()))
+      GTEST_SKIP() << program_path() << " is not there: REGTUNE_PROGRAM_PATH";
+  }
+  Program program_{false};
 };
 
 }  // namespace regtune

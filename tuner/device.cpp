@@ -161,6 +161,7 @@ void Device::restart() {
   if (const Message reply = ask(plan_request_, kStartLimitMs); !reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, "making the buffers again after a fault failed: " + reply.dump());
   if (reference_) run_reference();
+  if (reference_run_) run_warm_up(warm_up_ms_);
 }
 
 // Nothing when it is loaded, else why the driver refused it.
@@ -181,7 +182,8 @@ std::optional<Shot> Device::load(const Candidate& candidate) {
   return {};
 }
 
-ReferenceRun Device::run_reference() {
+// What the child says to a request about the reference; its failure ends the run.
+Message Device::ask_of_reference(Message request) {
   const auto fail = [](const std::string& how) {
     throw Error(ErrorKind::gpu_failed,
                 fmt::format("the author's own code does not run with these arguments: {}. Are the buffers long enough "
@@ -192,17 +194,27 @@ ReferenceRun Device::run_reference() {
     if (const auto* launchable = std::get_if<NotLaunchable>(&*refused)) fail(launchable->reason);
     fail(std::get<Faulted>(*refused).message);
   }
-  // The reference run holds many launches; each may take up to the limit of one in the worst case, but all
-  // after the warm-up are as short as the first.
-  Message request{{"do", "reference"}, {"id", reference_->id}};
-  if (reference_run_)
-    request["as_before"] = {{"restored", reference_run_->restored},
-                            {"launches_per_sample", reference_run_->launches_per_sample},
-                            {"sample_mode", to_string(reference_run_->sample_mode)}};
+  request["id"] = reference_->id;
+  // There are several launches in it; each may take up to the limit of one in the worst case, but all after the first
+  // are as short as that.
   const Message reply = ask(request, 4 * timeout_ms_ + 10000);
   if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
   if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());
   if (reply.contains("timed_out")) fail(fmt::format("it takes longer than --timeout {:.0f} s", timeout_ms_ / 1000));
+  return reply;
+}
+
+double Device::run_reference() {
+  return ask_of_reference({{"do", "reference"}}).at("gpu_ms");
+}
+
+ReferenceRun Device::run_warm_up(double ms) {
+  Message request{{"do", "warm_up"}, {"for_ms", ms}};
+  if (reference_run_)
+    request["as_before"] = {{"restored", reference_run_->restored},
+                            {"launches_per_sample", reference_run_->launches_per_sample},
+                            {"sample_mode", to_string(reference_run_->sample_mode)}};
+  const Message reply = ask_of_reference(std::move(request));
   return {reply.at("ms"),
           reply.at("launches_per_sample"),
           reply.at("restored"),
@@ -213,11 +225,16 @@ ReferenceRun Device::run_reference() {
           reply.at("gpu_ms")};
 }
 
-ReferenceRun Device::set_reference(const Candidate& reference) {
+double Device::set_reference(const Candidate& reference) {
   reference_ = reference;
   reference_run_.reset();
-  const ReferenceRun run = run_reference();
+  return run_reference();
+}
+
+ReferenceRun Device::warm_up(double ms) {
+  const ReferenceRun run = run_warm_up(ms);
   reference_run_ = run;
+  warm_up_ms_ = ms;
   // A variant that spills can be ten times slower; a hundred times slower is a hang.
   timeout_ms_ = std::min(timeout_ms_, std::max(1000.0, 100 * run.ms * run.launches_per_sample));
   return run;

@@ -20,8 +20,6 @@ constexpr double kSampleMs = 1;
 constexpr int kMostLaunches = 1000;
 // Launches shorter than this are over before the host has put the next one on the stream.
 constexpr double kShortMs = 0.05;
-// Clocks of an idle GPU need some work to rise.
-constexpr double kWarmUpMs = 60;
 constexpr int kEmptyLaunches = 41;
 // What the driver's documentation states of events (cuEventElapsedTime).
 constexpr double kStatedResolutionMs = 0.0005;
@@ -147,14 +145,15 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
   return {};
 }
 
-std::optional<Message> DeviceSampling::warm_up(Loaded& candidate, double& ms) {
-  double warm = 0;
-  for (int i = 0; i < kMostLaunches && warm < kWarmUpMs; ++i) {
+// `ms`: of the last launch.
+std::optional<Message> DeviceSampling::launch_for(double wanted_ms, const Loaded& candidate, double& ms) {
+  double launched_ms = 0;
+  for (int i = 0; i == 0 || (i < kMostLaunches && launched_ms < wanted_ms); ++i) {
     if (restored_) buffers_.restore();
     const Timed timed = time_launches(candidate, 1);
     if (timed.failure) return timed.failure;
     ms = timed.ms;
-    warm += ms;
+    launched_ms += ms;
   }
   return {};
 }
@@ -210,18 +209,25 @@ void DeviceSampling::measure_timer() {
       timer_resolution_ms_ = std::min(timer_resolution_ms_, step);
 }
 
-Message DeviceSampling::reference(const Message& request) {
+Message DeviceSampling::reference(int id) {
+  const double gpu_ms_before = gpu_ms_;
+  if (auto failed = run_first(candidates_.at(id))) return *failed;
+  return {{"gpu_ms", gpu_ms_ - gpu_ms_before}};
+}
+
+Message DeviceSampling::warm_up(const Message& request) {
   Loaded& candidate = candidates_.at(request.at("id").get<int>());
   const double gpu_ms_before = gpu_ms_;
-  if (auto failed = run_first(candidate)) return *failed;
-  double ms = 0;
-  if (auto failed = warm_up(candidate, ms)) return *failed;
-  if (request.contains("as_before")) {
+  const bool as_before = request.contains("as_before");
+  if (as_before) {
     const Message& before = request.at("as_before");
     restored_ = before.at("restored");
     launches_ = before.at("launches_per_sample");
     mode_ = sample_mode_from_string(before.at("sample_mode").get<std::string>()).value_or(SampleMode::back_to_back);
-  } else {
+  }
+  double ms = 0;
+  if (auto failed = launch_for(request.at("for_ms"), candidate, ms)) return *failed;
+  if (!as_before) {
     if (auto failed = choose_way(candidate, ms)) return *failed;
     measure_timer();
   }

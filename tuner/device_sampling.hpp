@@ -26,8 +26,9 @@ class DeviceSampling {
 
   Message load(const Message& request);
   Message unload(int id);
-  // The request holds what an earlier reference run of the same code found, if there was one: samples go on as before.
-  Message reference(const Message& request);
+  Message reference(int id);
+  // Of the reference. The request holds what an earlier warm-up found, if there was one: samples go on as before.
+  Message warm_up(const Message& request);
   Message check(int id);
   Message launch_once(int id);
   Message sample(int id);
@@ -53,7 +54,7 @@ class DeviceSampling {
   Timed stop_and_read(int launches);
   std::optional<Message> make_graph(Loaded& candidate);
   std::optional<Message> run_first(Loaded& candidate);
-  std::optional<Message> warm_up(Loaded& candidate, double& ms);
+  std::optional<Message> launch_for(double wanted_ms, const Loaded& candidate, double& ms);
   std::optional<Message> choose_way(Loaded& candidate, double& ms);
   void measure_timer();
   void flush() const;

@@ -41,10 +41,11 @@ class DeviceServer {
       return {{"ok", true}};
     }
     if (what == "load") return sampling_.load(request);
-    if (what == "reference") return sampling_.reference(request);
+    if (what == "warm_up") return sampling_.warm_up(request);
     if (what == "copy_bandwidth") return sampling_.copy_bandwidth();
     const int id = request.at("id");
     if (what == "unload") return sampling_.unload(id);
+    if (what == "reference") return sampling_.reference(id);
     if (what == "check") return sampling_.check(id);
     if (what == "launch") return sampling_.launch_once(id);
     return what == "sample_cold" ? sampling_.sample_cold(id) : sampling_.sample(id);

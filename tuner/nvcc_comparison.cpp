@@ -160,7 +160,8 @@ void confirm_by_nvcc(Bench& bench, const TuningRecord& record, double budget_s, 
                          [&](const NvccCode& code) { return code.variant_id == id; });
   };
   try {
-    for (const Finding& finding : referee(bench, *reference, claims, candidates, settings, record.settings.seed)) {
+    const Findings findings = referee(bench, *reference, claims, candidates, settings, record.settings.seed);
+    for (const Finding& finding : findings.of_claims) {
       NvccCode& code = told(finding.claim.variant_id);
       code.speedup = finding.speedup;
       code.rounds = finding.rounds;

@@ -24,8 +24,14 @@ std::string samples_text(const MeasureSettings& settings) {
   return text;
 }
 
+double giga_per_second(std::int64_t each, double ms) {
+  return static_cast<double>(each) / (ms * 1e6);
+}
+
+}  // namespace
+
 std::string clocks_text(const ClockWatch& clocks) {
-  std::string text = fmt::format("; SM clock {} MHz", clocks.median_sm_mhz);
+  std::string text = fmt::format("SM clock {} MHz", clocks.median_sm_mhz);
   if (clocks.min_sm_mhz != clocks.max_sm_mhz) text += fmt::format(" ({} to {})", clocks.min_sm_mhz, clocks.max_sm_mhz);
   if (clocks.rounds_dropped > 0)
     text += fmt::format("; throttled: {} round{} dropped ({})", clocks.rounds_dropped,
@@ -34,15 +40,9 @@ std::string clocks_text(const ClockWatch& clocks) {
   return text;
 }
 
-double giga_per_second(std::int64_t each, double ms) {
-  return static_cast<double>(each) / (ms * 1e6);
-}
-
-}  // namespace
-
 std::string timing_text(const TuningRecord& record) {
   return fmt::format("timed in {}{}\n", samples_text(record.settings),
-                     record.clocks ? clocks_text(*record.clocks) : std::string());
+                     record.clocks ? "; " + clocks_text(*record.clocks) : std::string());
 }
 
 std::string rate_heads(const Work& work) {

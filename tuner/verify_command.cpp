@@ -13,6 +13,7 @@
 #include "kernel_choice.hpp"
 #include "key.hpp"
 #include "lookup_command.hpp"
+#include "measure_json.hpp"
 #include "policy.hpp"
 #include "regtune/error.hpp"
 #include "report.hpp"
@@ -20,6 +21,7 @@
 #include "source_choices.hpp"
 #include "study_scope.hpp"
 #include "sweep.hpp"
+#include "timing_text.hpp"
 #include "workload.hpp"
 
 namespace regtune {
@@ -150,11 +152,11 @@ bool Verification::holds() const {
 
 Verification verify(const VerifyRequest& request, Progress& progress) {
   LookupAnswer answer = look_up({request.kernel, request.flags.sizes, {}, request.cache, request.device});
-  if (!answer.record) return {{}, answer.miss, {}};
+  if (!answer.record) return {{}, answer.miss, {}, {}};
   Device device(request.device);
   if (!device.state())
     throw Error(ErrorKind::gpu_failed, "verify measures, and there is no GPU here: " + device.why_not());
-  Verification verification{std::move(answer.record), "", {}};
+  Verification verification{std::move(answer.record), "", {}, {}};
   const TuningRecord& record = *verification.stored;
   const Source source = source_of(record);
   const LaunchDescription description = description_of(record, source, request);
@@ -189,7 +191,9 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   settings.margin = record.settings.margin;
   settings.budget_s = request.budget_s;
   settings.cold = record.settings.cold;
-  verification.findings = referee(device, reference, claims, candidates, settings, record.settings.seed);
+  Findings findings = referee(device, reference, claims, candidates, settings, record.settings.seed);
+  verification.findings = std::move(findings.of_claims);
+  verification.clocks = std::move(findings.clocks);
   return verification;
 }
 
@@ -199,6 +203,7 @@ std::string verification_text(const Verification& verification) {
   for (const Finding& finding : verification.findings)
     text += fmt::format("measured again, {} rounds: {}: {}: {}\n", finding.rounds,
                         spell_choice(record, finding.claim.variant_id), spell(finding.says), finding.reason);
+  if (verification.clocks) text += clocks_text(*verification.clocks) + "\n";
   if (verification.findings.empty())
     text += "nothing to measure again: the author's code was the only one that was confirmed\n";
   text += verification.holds() ? "the stored answer holds\n" : "the stored answer is not confirmed: tune again\n";
@@ -223,6 +228,7 @@ nlohmann::json verification_json(const Verification& verification) {
                               {"rounds", finding.rounds},
                               {"finding", spell(finding.says)},
                               {"reason", finding.reason}});
+  if (verification.clocks) json["clocks"] = clocks_json(*verification.clocks);
   return json;
 }
 

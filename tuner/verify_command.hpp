@@ -28,6 +28,7 @@ struct Verification {
   std::optional<TuningRecord> stored;
   std::string miss;  // what was looked for and what there is; empty on a hit
   std::vector<Finding> findings;
+  std::optional<ClockWatch> clocks;  // while it was measured again
   bool holds() const;
 };
 
