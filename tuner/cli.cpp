@@ -63,6 +63,7 @@ CompilerWish compiler_wish(const CliValues& values) {
 
 DescriptionFlags description_flags(const CliValues& values, const CompilerArguments& compiler_arguments) {
   DescriptionFlags flags;
+  if (const auto file = values.text("description")) flags.file = *file;
   flags.kernel = values.text("kernel");
   flags.sizes = values.list("set");
   flags.block = values.text("block");
@@ -118,6 +119,7 @@ TuneCommand tune_command(const CliValues& values, const CompilerArguments& compi
   request.measure.budget_s = budget_value(values);
   request.measure.timeout_ms = values.number_in("timeout", 0.01, 1e5).value() * 1000;
   request.measure.cold = values.flag("cold");
+  request.measure.never_restore = values.flag("no-restore");
   if (const std::optional<std::string> by = values.text("confirm")) {
     if (*by != "nvcc") throw Error(ErrorKind::usage, fmt::format("--confirm {}: there is nvcc only", *by));
     request.confirm_by_nvcc = true;
@@ -164,6 +166,18 @@ CheckRequest check_request(const CliValues& values, const CompilerArguments& com
   return request;
 }
 
+InitRequest init_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
+  InitRequest request;
+  request.source = values.subject();
+  request.flags = description_flags(values, compiler_arguments);
+  request.architecture = values.text("arch");
+  request.compiler = compiler_wish(values);
+  request.device = values.integer("device").value();
+  request.compile_limit_s = compile_limit_value(values);
+  request.print = values.flag("print");
+  return request;
+}
+
 LookupRequest lookup_request(const CliValues& values) {
   return {values.subject(), values.list("set"), values.text("gpu"), values.text("cache"),
           values.integer("device").value()};
@@ -172,12 +186,7 @@ LookupRequest lookup_request(const CliValues& values) {
 VerifyRequest verify_request(const CliValues& values) {
   VerifyRequest request;
   request.kernel = values.subject();
-  request.flags.sizes = values.list("set");
-  request.flags.block = values.text("block");
-  request.flags.grid = values.text("grid");
-  request.flags.dynamic_shared_bytes = values.text("shared");
-  request.flags.arguments = values.list("arg");
-  request.flags.include_folders = values.list("include-dir");
+  request.sizes = values.list("set");
   request.cache = values.text("cache");
   request.device = values.integer("device").value();
   request.jobs = jobs_value(values);
@@ -199,11 +208,9 @@ ReplayCommand replay_command(const CliValues& values) {
 
 // The command that the first argument names, which is taken away; a kernel's file names none.
 CliCommand take_command(Arguments& arguments) {
-  constexpr std::pair<const char*, CliCommand> kNamed[] = {{"analyze", CliCommand::analyze},
-                                                           {"check", CliCommand::check},
-                                                           {"lookup", CliCommand::lookup},
-                                                           {"verify", CliCommand::verify},
-                                                           {"replay", CliCommand::replay}};
+  constexpr std::pair<const char*, CliCommand> kNamed[] = {
+      {"analyze", CliCommand::analyze}, {"check", CliCommand::check},   {"init", CliCommand::init},
+      {"lookup", CliCommand::lookup},   {"verify", CliCommand::verify}, {"replay", CliCommand::replay}};
   for (const auto& [name, command] : kNamed) {
     if (arguments.empty() || arguments.front() != name) continue;
     arguments.erase(arguments.begin());
@@ -281,6 +288,9 @@ Command parse_command_line(const Arguments& arguments) {
       break;
     case CliCommand::check:
       command.what = check_request(values, compiler);
+      break;
+    case CliCommand::init:
+      command.what = init_request(values, compiler);
       break;
     case CliCommand::lookup:
       command.what = lookup_request(values);

@@ -4,6 +4,7 @@
 
 #include "device.hpp"
 #include "expression.hpp"
+#include "key.hpp"
 #include "regtune/error.hpp"
 #include "store.hpp"
 
@@ -28,6 +29,17 @@ std::string spell_sizes(const Sizes& sizes) {
   return text.empty() ? "no sizes" : text;
 }
 
+// Of all that is stored of the kernel; nothing where there are several or none.
+std::optional<Sizes> only_sizes(const std::vector<StoredRun>& stored, const std::optional<std::string>& gpu) {
+  std::optional<Sizes> sizes;
+  for (const StoredRun& run : stored) {
+    if (gpu && gpu_model_key(run.gpu_name) != gpu_model_key(*gpu)) continue;
+    if (sizes && *sizes != run.sizes) return {};
+    sizes = run.sizes;
+  }
+  return sizes;
+}
+
 }  // namespace
 
 LookupAnswer look_up(const LookupRequest& request) {
@@ -41,9 +53,15 @@ LookupAnswer look_up(const LookupRequest& request) {
     if (const auto& state = device.state()) key.gpu_name = state->id.name;
   }
   if (std::optional<TuningRecord> record = store->find(key)) return {std::move(record), ""};
+  const std::vector<StoredRun> stored = store->list(key.kernel);
+  // Whoever names no sizes means the only ones that there are.
+  if (request.sizes.empty())
+    if (const auto sizes = only_sizes(stored, key.gpu_name)) {
+      key.sizes = *sizes;
+      if (std::optional<TuningRecord> record = store->find(key)) return {std::move(record), ""};
+    }
   std::string miss = fmt::format("{}: nothing is stored for {} with {} on {}", file.string(), key.kernel,
                                  spell_sizes(key.sizes), key.gpu_name.value_or("any GPU"));
-  const std::vector<StoredRun> stored = store->list(key.kernel);
   for (const StoredRun& run : stored)
     miss += fmt::format("\n  stored: {} with {} on {}", run.signature, spell_sizes(run.sizes), run.gpu_name);
   if (stored.empty()) miss += "; no kernel of that name was tuned into it";

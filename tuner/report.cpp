@@ -1,6 +1,7 @@
 #include "report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -308,6 +309,12 @@ std::string verdict_text(const TuningRecord& record) {
   return text;
 }
 
+// A launch that nobody described may not be the one that the author means.
+std::string guesses_text(const TuningRecord& record) {
+  if (record.guesses.empty()) return "";
+  return fmt::format("guessed, not described: {}\n", fmt::join(record.guesses, "; "));
+}
+
 }  // namespace
 
 std::string spell_block(Dim3 block) {
@@ -350,6 +357,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   text += record.signature;
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}   grid {}\n", spell_block(shape.block), spell_block(shape.grid));
+  text += guesses_text(record);
   std::size_t failed = 0;
   std::size_t inferred = 0;
   for (const Trial& trial : record.trials) {
@@ -382,6 +390,7 @@ std::string answer_text(const TuningRecord& record) {
   std::string text = record.signature;
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}\n", spell_block(record.author_shape.block));
+  text += guesses_text(record);
   if (record.gpu)
     text += fmt::format("{}, {} | driver {} | {} | measured {}\n", record.gpu->id.name, record.architecture,
                         record.gpu->driver_version, record.compiler, record.started);
