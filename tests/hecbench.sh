@@ -45,7 +45,7 @@ one() {
     rm -f "$scratch/$name.cubin"
   fi
   start=$(date +%s%N)
-  timeout 300 "$program" analyze "$file" -I "$top" --kernel all --arch sm_90 --compile-budget 0.01 --jobs 1 \
+  timeout 300 "$program" analyze "$file" -I "$top" --kernel all --compiler nvrtc --arch sm_90 --compile-budget 0.01 --jobs 1 \
     --cache "$scratch/$name.db" --quiet --json >"$keep/regtune/$name.out" 2>"$keep/regtune/$name.err"
   echo "$? $((($(date +%s%N) - start) / 1000000)) $file" >"$keep/regtune/$name.rc"
   rm -f "$scratch/$name.db"*
