@@ -197,7 +197,7 @@ void judge(const std::filesystem::path& kernel, const Options& options, Deadline
   std::vector<TimedCode> codes = distinct_codes(sweep, unqualified_name(signature), records, device.state()->limits);
   const CompiledCode device_code =
       pool.prepare({0, device_code_request(plan, record.architecture, pool.identity()), {}, true});
-  device.prepare(plan, device_code, record.settings.timeout_ms);
+  device.prepare(plan, device_code, record.settings.timeout_ms, record.settings.never_restore);
   for (const TuningRecord& result : records)
     if (TimedCode* chosen = recommended(codes, result)) chosen->to_the_end = true;
   const double before_s = passed_s();

@@ -30,7 +30,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 void append_length(std::string& bytes, std::size_t length) {
-  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>((std::uint64_t{length} >> shift) & 0xff);
+  char little_endian[8];
+  for (int byte = 0; byte < 8; ++byte) little_endian[byte] = static_cast<char>(std::uint64_t{length} >> (8 * byte));
+  bytes.append(little_endian, sizeof little_endian);
 }
 
 // "f(int (*)(float))" -> "f". A name may itself begin with a bracket: "(anonymous namespace)::f".
@@ -204,6 +206,7 @@ std::string run_key(const TuningRecord& record) {
   hash.add("compiler", record.compiler).add("regtune", record.regtune_version);
   hash.add("seed", static_cast<std::int64_t>(record.settings.seed));
   if (record.settings.cold) hash.add("cold", 1);
+  if (record.settings.never_restore) hash.add("never_restore", 1);
   for (const std::string& argument : record.arguments) hash.add("argument", argument);
   const auto add_extents = [&](std::string_view tag, Dim3 size) {
     hash.add(tag, std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z));

@@ -79,7 +79,7 @@ JitCode JitCompiler::compile(const JitSource& source, const std::string& archite
   if (budget && !budget->instance.empty()) expression = budget->instance;
   if (!expression.empty()) request.name_expressions.push_back(expression);
 
-  const NvrtcReply reply = nvrtc_->compile(request);
+  const CompilerReply reply = nvrtc_->compile(request);
   JitCode code;
   code.log = reply.log;
   if (!reply.compiled) return code;

@@ -54,6 +54,36 @@ TEST(Cli, AWholeNvccCommandMayStandBehindTheDashes) {
   EXPECT_NE(command.notes.front().find("-arch=sm_80, -o k"), std::string::npos) << command.notes.front();
 }
 
+TEST(Cli, WhatNvccNeedsOfItsCommandIsKeptForIt) {
+  const DescriptionFlags flags =
+      tune_of({"k.cu", "--", "nvcc", "--expt-relaxed-constexpr", "-DN=4", "k.cu"}).request.flags;
+  EXPECT_EQ(flags.options, Arguments{"--define-macro=N=4"});
+  EXPECT_EQ(flags.nvcc_options, Arguments{"--expt-relaxed-constexpr"});
+}
+
+TEST(Cli, ChoosesTheCompiler) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.compiler.only);
+  EXPECT_EQ(tune_of({"k.cu", "--compiler", "nvcc", "--nvcc", "/my/nvcc"}).request.compiler.only, FrontEnd::nvcc);
+  EXPECT_EQ(tune_of({"k.cu", "--nvcc", "/my/nvcc"}).request.compiler.nvcc_file, "/my/nvcc");
+  const Command check = parse_command_line({"check", "k.cu", "--compiler", "nvrtc"});
+  EXPECT_EQ(std::get<CheckRequest>(check.what).compiler.only, FrontEnd::nvrtc);
+  const Command study = parse_command_line({"analyze", "k.cu", "--compiler", "nvcc"});
+  EXPECT_EQ(std::get<AnalyzeCommand>(study.what).request.compiler.only, FrontEnd::nvcc);
+  EXPECT_TRUE(holds(refusal({"k.cu", "--compiler", "clang"}), "there are nvrtc and nvcc"));
+}
+
+TEST(Cli, ConfirmsByNvccOnly) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.confirm_by_nvcc);
+  EXPECT_TRUE(tune_of({"k.cu", "--confirm", "nvcc"}).request.confirm_by_nvcc);
+  EXPECT_TRUE(holds(refusal({"k.cu", "--confirm", "clang"}), "there is nvcc only"));
+}
+
+TEST(Cli, IncludesFoldersAndFiles) {
+  const DescriptionFlags flags = tune_of({"k.cu", "-I", "a", "--include-dir", "b", "--include", "pre.h"}).request.flags;
+  EXPECT_EQ(flags.include_folders, (Arguments{"a", "b"}));
+  EXPECT_EQ(flags.pre_included_files, Arguments{"pre.h"});
+}
+
 TEST(Cli, ANvccCommandIsRefusedWhereNothingIsCompiledWithIt) {
   for (const char* name : {"lookup", "verify", "replay"})
     EXPECT_THROW(parse_command_line({name, "k", "--", "nvcc", "-arch=sm_80", "k.cu"}), Error) << name;
@@ -133,6 +163,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
                                               "--grid",
                                               "ceil_div(n, block)",
                                               "--shared=4*block",
+                                              "--description=d/k.toml",
                                               "--arg",
                                               "a=-2.5",
                                               "--arg=b={buffer=\"n\"}",
@@ -180,6 +211,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_EQ(flags.block, "128,256");
   EXPECT_EQ(flags.grid, "ceil_div(n, block)");
   EXPECT_EQ(flags.dynamic_shared_bytes, "4*block");
+  EXPECT_EQ(flags.file, "d/k.toml");
   EXPECT_EQ(flags.arguments, (Arguments{"a=-2.5", "b={buffer=\"n\"}"}));
   EXPECT_EQ(flags.seed, 18446744073709551615u);
   EXPECT_EQ(flags.include_folders, (Arguments{"inc", "other"}));
@@ -357,20 +389,36 @@ TEST(Cli, UnderstandsAReplay) {
 
 TEST(Cli, UnderstandsAVerification) {
   const Command command = parse_command_line({"verify", "sgemm<128, float>", "--set", "n=1<<24", "--budget", "5",
-                                              "--arg", "a=2", "-Iinc", "--cache", "c.db", "--device", "1", "--json"});
+                                              "--cache", "c.db", "--device", "1", "--json"});
   const auto* request = std::get_if<VerifyRequest>(&command.what);
   ASSERT_TRUE(request);
   EXPECT_TRUE(command.json);
   EXPECT_EQ(request->kernel, "sgemm<128, float>");
-  EXPECT_EQ(request->flags.sizes, Arguments{"n=1<<24"});
-  EXPECT_EQ(request->flags.arguments, Arguments{"a=2"});
-  EXPECT_EQ(request->flags.include_folders, Arguments{"inc"});
+  EXPECT_EQ(request->sizes, Arguments{"n=1<<24"});
   EXPECT_EQ(request->cache, "c.db");
   EXPECT_EQ(request->device, 1);
   EXPECT_EQ(request->budget_s, 5);
   EXPECT_TRUE(holds(refusal({"verify"}), "KERNEL is missing"));
   EXPECT_TRUE(holds(refusal({"verify", "k", "--", "-O3"}), "takes no compiler options"));
   EXPECT_TRUE(holds(text_of({"verify", "--help"}), "--budget"));
+}
+
+TEST(Cli, UnderstandsAnInit) {
+  const Command command = parse_command_line({"init", "k.cu", "--print", "--set", "n=8", "--json", "--", "-O3"});
+  const auto* init = std::get_if<InitRequest>(&command.what);
+  ASSERT_NE(init, nullptr);
+  EXPECT_EQ(init->source, "k.cu");
+  EXPECT_TRUE(init->print);
+  EXPECT_TRUE(command.json);
+  EXPECT_EQ(init->flags.sizes, Arguments{"n=8"});
+  EXPECT_EQ(init->flags.options, Arguments{"-O3"});
+  EXPECT_TRUE(holds(refusal({"init"}), "KERNEL.cu is missing"));
+  EXPECT_TRUE(holds(text_of({"init", "--help"}), "--print"));
+}
+
+TEST(Cli, BuffersAreRestoredUnlessAskedOtherwise) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.measure.never_restore);
+  EXPECT_TRUE(tune_of({"k.cu", "--no-restore"}).request.measure.never_restore);
 }
 
 TEST(Cli, QuarantineIsKeptUnlessAskedOtherwise) {

@@ -198,7 +198,7 @@ TEST_F(OnGpu, RefusesBuffersThatDoNotFit) {
   const WorkloadPlan workload = plan(elements);
   const CompiledCode device_code = compile(device_code_request(workload, architecture_, compiler_));
   try {
-    device_->prepare(workload, device_code, 5000);
+    device_->prepare(workload, device_code, 5000, false);
     FAIL() << "they fitted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::buffer_too_large);
@@ -387,7 +387,9 @@ TEST_F(TuneOnGpu, FiftyKillsLoseNothingAndTheNextRunTakesItUp) {
     // A run that was killed after its last commit has finished too.
     const std::int64_t last_finished =
         integer_of(program_.cache(), "SELECT coalesce(max(finish_order), 0) FROM tuning_run");
-    if (last_finished == finished) ASSERT_GE(now, samples) << attempt;
+    if (last_finished == finished) {
+      ASSERT_GE(now, samples) << attempt;
+    }
     finished = last_finished;
     samples = now;
   }

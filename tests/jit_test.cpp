@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "compile.hpp"
+#include "compile_request.hpp"
 #include "compiled_code.hpp"
 #include "cubin.hpp"
 #include "dynamic_library.hpp"

@@ -44,8 +44,12 @@ TuningRecord full_record() {
   r.signature = "k(float*)";
   r.sizes = {{"n", 16777216}, {"largest", INT64_MAX}, {"least", INT64_MIN}};
   r.arguments = {"out  float*"};
+  r.guesses = {"args.out = { buffer = \"n\" }"};
+  r.description = "block = 256\n";
+  r.description_folder = "folder";
   r.author_shape = {{65536, 2, 3}, {32, 8, 1}, 4096};
-  r.settings = {0.01,   0.95,   30, 500, std::numeric_limits<std::uint64_t>::max(), 7, true, true, SampleMode::graph,
+  r.settings = {0.01,   0.95,   30,   500,  std::numeric_limits<std::uint64_t>::max(),
+                7,      true,   true, true, SampleMode::graph,
                 0.0021, 3.2e-05};
   r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", "heat"}};
   r.work = {1 << 30, INT64_MAX, 4123.5};
@@ -81,6 +85,11 @@ TuningRecord full_record() {
   r.verdict = Verdict{Verdict::Kind::improved, 0, 8, 4, {1.1, 1.2, 1.3}, {1.0, 1.1, 1.2}, "because"};
   r.verdict->speedup_other_way = {0.8, 0.9, 1.0};
   r.verdict->best_other_way_id = 7;
+  r.author_bounds = "kThreads, 5";
+  r.nvcc = NvccComparison{"nvcc 13.0.88 with GCC 12.2.0",
+                          {{0, 40, 8, 12, "", {}, 0, ""},
+                           {4, 48, 0, 0, "", {1.01, 1.02, 1.03}, 60, "the gain holds"},
+                           {8, 0, 0, 0, "k.cu(3): error", {}, 0, ""}}};
   r.verdict->speedup_of_best_other_way = {1.05, 1.15, 1.25};
   return r;
 }
@@ -115,11 +124,16 @@ TEST(RecordJson, KeepsEveryField) {
   EXPECT_EQ(after.settings.restored, true);
   EXPECT_EQ(after.settings.launches_per_sample, 7);
   EXPECT_TRUE(after.settings.cold);
+  EXPECT_EQ(after.guesses, std::vector<std::string>{"args.out = { buffer = \"n\" }"});
+  EXPECT_EQ(after.description, "block = 256\n");
+  EXPECT_EQ(after.description_folder, "folder");
   EXPECT_EQ(after.settings.sample_mode, SampleMode::graph);
   EXPECT_EQ(after.settings.launch_overhead_ms, 0.0021);
   EXPECT_EQ(after.settings.timer_resolution_ms, 3.2e-05);
   EXPECT_EQ(after.clocks, before.clocks);
   EXPECT_EQ(after.work, before.work);
+  EXPECT_EQ(after.author_bounds, before.author_bounds);
+  EXPECT_EQ(after.nvcc, before.nvcc);
   EXPECT_EQ(std::get<Measurement>(after.trials[0].outcome).other_way, measurement().other_way);
   EXPECT_EQ(after.verdict->speedup_other_way, before.verdict->speedup_other_way);
   EXPECT_EQ(after.verdict->best_other_way_id, 7);
@@ -251,6 +265,10 @@ TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
                                                            {"/trials/2/choice/macros", Json::array({"UNROLL"})},
                                                            {"/trials/2/choice/macros/UNROLL", 4},
                                                            {"/route", 1},
+                                                           {"/nvcc/codes/0/variant", 11},
+                                                           {"/nvcc/codes/0/variant", -1},
+                                                           {"/nvcc/codes/1/speedup", Json::array({1, 2})},
+                                                           {"/nvcc/compiler", 3},
                                                            {"/verdict/best_renamed", 2},
                                                            {"/verdict/best_renamed", "2"}}) {
     Json part = whole;
@@ -265,7 +283,9 @@ TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
 TEST(RecordJson, EveryMissingKeyIsNamed) {
   const Json whole = document(full_record());
   for (const auto& [key, value] : whole.items()) {
-    if (key == "clocks" || key == "work") continue;  // where there are none
+    // Left out where there are none.
+    const std::set<std::string> optional{"clocks", "work", "author_bounds", "nvcc", "guesses", "description"};
+    if (optional.contains(key)) continue;
     Json part = whole;
     part.erase(key);
     EXPECT_TRUE(says(refusal(part), "the key '" + key + "' is missing"));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "authors_bound.hpp"
 #include "policy.hpp"
 #include "record_json.hpp"
 
@@ -102,8 +103,7 @@ std::vector<std::string> about_budgets(const TuningRecord& record) {
     const std::string reason =
         is_inferred ? "" : budget.note.substr(std::min(budget.note.find(": "), budget.note.size()));
     Group& group = groups[{budget.status, reason}];
-    if (group.note.empty())
-      group.note = is_inferred ? "not compiled: the caps around each give one code" : budget.note;
+    if (group.note.empty()) group.note = is_inferred ? "not compiled: the caps around each give one code" : budget.note;
     group.policies.push_back(trial.variant.policy);
   }
   std::vector<std::string> texts;
@@ -165,6 +165,7 @@ std::vector<std::string> diagnosis(const TuningRecord& record) {
   const TuningRecord own = of_authors_choice(record);
   std::vector<std::string> texts{about_spills(own)};
   if (std::optional<std::string> text = about_stack_frame(own)) texts.push_back(*text);
+  if (const std::string bound = about_authors_bound(record); !bound.empty()) texts.push_back("bound: " + bound);
   if (const auto* refused = std::get_if<NotLaunchable>(&record.trials.front().outcome))
     texts.push_back("launch: the author's code cannot be launched: " + refused->reason);
   for (std::string& text : about_budgets(own)) texts.push_back(std::move(text));

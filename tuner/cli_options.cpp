@@ -17,6 +17,7 @@ using Arguments = std::vector<std::string>;
 constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options, or a whole nvcc command]
        regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
+       regtune init KERNEL.cu [--print] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
        regtune tag KERNEL.cu [options] [-- compiler options]
        regtune verify KERNEL [--set n=VALUE ...] [options]
@@ -47,7 +48,9 @@ constexpr const char* kSeveralKernels = "kernel, or template-id; several: all, '
 
 po::options_description launch_options(const char* kernel) {
   po::options_description options("Launch (each wins over the launch description of the source)");
-  options.add_options()                                                                                     //
+  options.add_options()  //
+      ("description", po::value<std::string>()->value_name("FILE"),
+       "a launch description that stands elsewhere, for a source that is not yours")                        //
       ("kernel,k", po::value<std::string>()->value_name("NAME"), kernel)                                    //
       ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")              //
       ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")  //
@@ -64,9 +67,17 @@ po::options_description launch_options(const char* kernel) {
 // `arch`: how --arch is given, and what it stands for.
 po::options_description compile_options(const char* arch, const std::string& meaning) {
   po::options_description options("Compile (what stands behind -- goes to the compiler as it is)");
-  options.add_options()                                                                                    //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")              //
-      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                   //
+  options.add_options()                                                                            //
+      ("include-dir,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")  //
+      ("include", po::value<Arguments>()->composing()->value_name("FILE"),
+       "included in front of the source, as nvcc -include")                               //
+      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")  //
+      ("compile-commands", po::value<std::string>()->value_name("FILE"),
+       "take the source's options from compile_commands.json")  //
+      ("compiler", po::value<std::string>()->value_name("NAME"),
+       "nvrtc or nvcc (default: NVRTC, and nvcc for what it does not take)")  //
+      ("nvcc", po::value<std::string>()->value_name("FILE"),
+       "which nvcc (default: of PATH, CUDA_HOME, /usr/local/cuda)")                                        //
       ("show-source", po::bool_switch(), "print the text that the compiler is given, and stop")            //
       ("arch", po::value<std::string>()->value_name(arch), meaning.c_str())                                //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
@@ -126,11 +137,14 @@ po::options_description measure_options() {
       ("margin", po::value<double>()->default_value(0.5)->value_name("%"), "differences below this are none")  //
       ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")               //
       ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")           //
+      ("confirm", po::value<std::string>()->value_name("nvcc"),
+       "also time nvcc's builds of the author's code and the winner")  //
       ("metric", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
-       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                  //
-      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                       //
-      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")          //
-      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")  //
+       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                       //
+      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                            //
+      ("no-restore", po::bool_switch(), "each timed launch finds what the one before left in the buffers")  //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")               //
+      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")       //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -139,6 +153,12 @@ po::options_description study_options() {
   po::options_description options("Study");
   options.add_options()("all", po::bool_switch(), "every distinct code in the table");
   add_sweep_options(options);
+  return options;
+}
+
+po::options_description init_options() {
+  po::options_description options("Init");
+  options.add_options()("print", po::bool_switch(), "show it as a comment block for the source, and write no file");
   return options;
 }
 
@@ -164,18 +184,13 @@ po::options_description replay_options() {
   return options;
 }
 
-// The launch is the one that is stored; what no file says of it must be said again.
+// The launch is the one that is stored.
 po::options_description verify_options() {
   po::options_description options("Verify");
   options.add_options()  //
       ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
-       "all sizes of the stored answer: n=1<<24")                                                           //
-      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")            //
-      ("block", po::value<std::string>()->value_name("LIST"), "as given when it was tuned")                 //
-      ("grid", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                  //
-      ("shared", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                //
-      ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"), "as given when it was tuned")  //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")               //
+       "a size: n=1<<24 (all of the stored answer; none where there is one answer alone)")        //
+      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")  //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)");
   return options;
 }
@@ -194,6 +209,9 @@ po::options_description options_of(CliCommand command) {
       break;
     case CliCommand::tag:
       options.add(launch_options(kOneKernel)).add(compile_options());
+      break;
+    case CliCommand::init:
+      options.add(launch_options(kOneKernel)).add(compile_options()).add(init_options());
       break;
     case CliCommand::lookup:
       options.add(lookup_options());
@@ -214,6 +232,7 @@ const char* subject_of(CliCommand command) {
     case CliCommand::analyze:
     case CliCommand::check:
     case CliCommand::tag:
+    case CliCommand::init:
       break;
     case CliCommand::lookup:
     case CliCommand::verify:

@@ -29,16 +29,13 @@ std::string device_type(ElementType type) {
 
 std::vector<ElementType> element_types(const WorkloadPlan& plan) {
   std::set<ElementType> types;
-  for (const ParameterPlan& parameter : plan.parameters)
-    if (const auto* buffer = std::get_if<BufferPlan>(&parameter)) types.insert(buffer->type);
+  for (const BufferPlan* buffer : buffers_of(plan)) types.insert(buffer->type);
   return {types.begin(), types.end()};
 }
 
 constexpr const char* kPurposes[] = {"fill", "compare", "show"};
 
-Message parameter_message(const ParameterPlan& parameter) {
-  if (const auto* scalar = std::get_if<ScalarPlan>(&parameter)) return {{"bytes", binary(scalar->bytes)}};
-  const auto& buffer = std::get<BufferPlan>(parameter);
+Message buffer_message(const BufferPlan& buffer) {
   return {{"name", buffer.name},
           {"type", static_cast<int>(buffer.type)},
           {"count", buffer.count},
@@ -51,6 +48,22 @@ Message parameter_message(const ParameterPlan& parameter) {
           {"absolute_tolerance", buffer.absolute_tolerance},
           {"relative_tolerance", buffer.relative_tolerance},
           {"ulp_tolerance", buffer.ulp_tolerance}};
+}
+
+Message struct_message(const StructPlan& structure) {
+  Message pointers = Message::array();
+  for (const StructPlan::Pointer& pointer : structure.pointers)
+    pointers.push_back({{"offset", pointer.offset_bytes}, {"buffer", buffer_message(pointer.buffer)}});
+  return {{"name", structure.name},
+          {"bytes", binary(structure.bytes)},
+          {"pointers", pointers},
+          {"fills_all", structure.fills_all}};
+}
+
+Message parameter_message(const ParameterPlan& parameter) {
+  if (const auto* scalar = std::get_if<ScalarPlan>(&parameter)) return {{"bytes", binary(scalar->bytes)}};
+  if (const auto* structure = std::get_if<StructPlan>(&parameter)) return struct_message(*structure);
+  return buffer_message(std::get<BufferPlan>(parameter));
 }
 
 constexpr const char* kServeProfiled = "--serve-profiled";
@@ -134,7 +147,7 @@ Message Device::ask(const Message& request, double limit_ms) {
   return received.message;
 }
 
-void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms) {
+void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms, bool never_restore) {
   timeout_ms_ = timeout_ms;
   if (!state()) throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
   Message functions = Message::object();
@@ -144,11 +157,16 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
       functions[std::string(to_string(type))][purpose] = device_code.lowered_names.at(next++);
   Message parameters = Message::array();
   for (const ParameterPlan& parameter : plan.parameters) parameters.push_back(parameter_message(parameter));
+  Message globals = Message::array();
+  for (const StructPlan& variable : plan.globals) globals.push_back(struct_message(variable));
   plan_request_ = {{"do", "plan"},
                    {"seed", plan.seed},
                    {"device_code", binary(device_code.cubin)},
                    {"functions", functions},
-                   {"parameters", parameters}};
+                   {"parameters", parameters},
+                   {"globals", globals},
+                   {"cooperative", plan.cooperative},
+                   {"never_restore", never_restore}};
   const Message reply = ask(plan_request_, kStartLimitMs);
   if (!reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));

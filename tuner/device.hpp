@@ -34,8 +34,8 @@ class Device final : public Bench {
   const std::string& why_not() const { return why_not_; }
 
   // Allocates and fills the buffers. `device_code` was compiled from device_code_request. Throws
-  // Error(buffer_too_large).
-  void prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms);
+  // Error(buffer_too_large). `never_restore`: a timed launch finds what the one before left.
+  void prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms, bool never_restore);
 
   double set_reference(const Candidate& reference) override;
   ReferenceRun warm_up(double ms) override;

@@ -50,12 +50,39 @@ Message DeviceSampling::load(const Message& request) {
   const int id = request.at("id");
   if (candidates_.contains(id)) return {{"ok", true}};
   LoadedKernel loaded;
-  const auto shape = request.at("shape").get<LaunchShape>();
+  auto shape = request.at("shape").get<LaunchShape>();
   const std::string cubin = bytes_of(request.at("cubin"));
   const CudaStatus status = driver_.load(cubin, request.at("kernel"), shape.dynamic_shared_bytes, loaded);
   if (!status.ok()) return {{"refused", "the driver does not load this code: " + status.text}};
+  if (const std::string failure = buffers_.fill_variables(loaded); !failure.empty()) {
+    driver_.unload(loaded);
+    return {{"refused", failure}};
+  }
+  if (cooperative_)
+    if (auto refusal = cut_to_resident(loaded, shape)) {
+      driver_.unload(loaded);
+      return std::move(*refusal);
+    }
   candidates_[id] = {loaded, shape, {}};
   return {{"ok", true}};
+}
+
+// Every budget has its own occupancy, and so its own grid, as a program finds it that asks the runtime for it.
+std::optional<Message> DeviceSampling::cut_to_resident(const LoadedKernel& loaded, LaunchShape& shape) const {
+  std::int64_t resident = 0;
+  if (const CudaStatus status = driver_.resident_blocks(loaded, shape, resident); !status.ok())
+    return Message{{"refused", "the driver does not say how many blocks are resident: " + status.text}};
+  const std::int64_t layer = std::int64_t{shape.grid.y} * shape.grid.z;
+  if (resident < layer)
+    return Message{{"refused", fmt::format("a cooperative launch of {} blocks at least, and {} are resident at once",
+                                           layer, resident)}};
+  shape.grid.x = static_cast<unsigned>(std::min<std::int64_t>(shape.grid.x, resident / layer));
+  return {};
+}
+
+CudaStatus DeviceSampling::launch(const Loaded& candidate) const {
+  return cooperative_ ? driver_.launch_cooperative(candidate.kernel, candidate.shape, buffers_.parameters())
+                      : driver_.launch(candidate.kernel, candidate.shape, buffers_.parameters());
 }
 
 Message DeviceSampling::unload(int id) {
@@ -89,9 +116,7 @@ DeviceSampling::Timed DeviceSampling::stop_and_read(int launches) {
 DeviceSampling::Timed DeviceSampling::time_launches(const Loaded& candidate, int launches) {
   require(driver_.start_timer(), "recording an event");
   for (int i = 0; i < launches; ++i)
-    if (const CudaStatus status = driver_.launch(candidate.kernel, candidate.shape, buffers_.parameters());
-        !status.ok())
-      return {0, failure_of_launch(status)};
+    if (const CudaStatus status = launch(candidate); !status.ok()) return {0, failure_of_launch(status)};
   return stop_and_read(launches);
 }
 
@@ -132,7 +157,11 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
   buffers_.keep_as_reference();
   // A second launch on what the first left: a difference means that the kernel reads what it writes, so
   // each timed launch needs the initial data; or that it never gives the same result twice.
-  if (const Timed second = time_launches(candidate, 1); second.failure) return second.failure;
+  if (Timed second = time_launches(candidate, 1); second.failure) {
+    for (auto& [how, told] : second.failure->items())
+      told = "in its second launch, which finds what the first one left: " + told.get<std::string>();
+    return second.failure;
+  }
   restored_ = !buffers_.differences(true).empty();
   if (!restored_) return {};
   buffers_.restore();
@@ -162,7 +191,7 @@ std::optional<Message> DeviceSampling::launch_for(double wanted_ms, const Loaded
 std::optional<Message> DeviceSampling::choose_way(Loaded& candidate, double& ms) {
   launches_ = restored_ ? 1 : launches_that_fill(kSampleMs, ms);
   mode_ = launches_ == 1 ? SampleMode::one_launch : SampleMode::back_to_back;
-  if (launches_ == 1 || ms >= kShortMs) return {};
+  if (launches_ == 1 || ms >= kShortMs || cooperative_) return {};
   for (int attempt = 0; attempt < 3; ++attempt) {
     if (const auto failure = make_graph(candidate)) {
       if (!failure->contains("refused")) return failure;
@@ -212,6 +241,7 @@ void DeviceSampling::measure_timer() {
 Message DeviceSampling::reference(int id) {
   const double gpu_ms_before = gpu_ms_;
   if (auto failed = run_first(candidates_.at(id))) return *failed;
+  if (never_restore_) restored_ = false;
   return {{"gpu_ms", gpu_ms_ - gpu_ms_before}};
 }
 

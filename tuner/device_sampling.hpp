@@ -24,6 +24,11 @@ class DeviceSampling {
   // samples.
   void prepare_flushing();
 
+  // From now on all blocks of a launch are resident together: of each code's grid, no more than fit on the GPU.
+  void launch_cooperatively() { cooperative_ = true; }
+  // From now on a timed launch finds what the one before left.
+  void never_restore() { never_restore_ = true; }
+
   Message load(const Message& request);
   Message unload(int id);
   Message reference(int id);
@@ -48,6 +53,8 @@ class DeviceSampling {
     double ms = 0;
     std::optional<Message> failure;
   };
+  std::optional<Message> cut_to_resident(const LoadedKernel& loaded, LaunchShape& shape) const;
+  CudaStatus launch(const Loaded& candidate) const;
   Timed time_launches(const Loaded& candidate, int launches);
   Timed time_graph(Loaded& candidate);
   Timed time_warm(Loaded& candidate);
@@ -67,6 +74,8 @@ class DeviceSampling {
   std::int64_t l2_bytes_;
   DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it
   std::map<int, Loaded> candidates_;
+  bool cooperative_ = false;
+  bool never_restore_ = false;
   bool restored_ = false;
   SampleMode mode_ = SampleMode::one_launch;
   int launches_ = 1;

@@ -38,6 +38,8 @@ class DeviceServer {
     if (what == "plan") {
       buffers_.make(request);
       sampling_.prepare_flushing();
+      if (request.at("cooperative").get<bool>()) sampling_.launch_cooperatively();
+      if (request.at("never_restore").get<bool>()) sampling_.never_restore();
       return {{"ok", true}};
     }
     if (what == "load") return sampling_.load(request);

@@ -42,26 +42,44 @@ std::optional<GpuId> stored_gpu(const std::vector<StoredRun>& runs, const std::o
   return best ? std::optional(best->gpu) : std::nullopt;
 }
 
+// Of all that is stored of the kernel; nothing where there are several or none.
+std::optional<Sizes> only_sizes(const std::vector<StoredRun>& stored, const std::optional<GpuId>& gpu) {
+  std::optional<Sizes> sizes;
+  for (const StoredRun& run : stored) {
+    if (gpu && gpu_model_key(run.gpu.name) != gpu_model_key(gpu->name)) continue;
+    if (sizes && *sizes != run.sizes) return {};
+    sizes = run.sizes;
+  }
+  return sizes;
+}
+
 struct AskedFor {
   KernelKey key;
   std::optional<GpuId> gpu;
   bool gpu_is_assumed = false;
 };
 
-AskedFor asked_for(const LookupRequest& request, const std::vector<StoredRun>& runs) {
-  AskedFor asked{{request.kernel, parse_sizes(request.sizes)}, {}};
+void add_gpu(AskedFor& asked, const LookupRequest& request, const std::vector<StoredRun>& runs) {
   if (request.gpu) {
     asked.gpu = stored_gpu(runs, request.gpu, asked.key.sizes).value_or(GpuId{*request.gpu});
-    return asked;
+    return;
   }
   Device device(request.device);
   if (const auto& state = device.state()) {
     asked.gpu = state->id;
     asked.key.driver = state->driver_version;
-    return asked;
+    return;
   }
   asked.gpu = stored_gpu(runs, {}, asked.key.sizes);
   asked.gpu_is_assumed = asked.gpu.has_value();
+}
+
+AskedFor asked_for(const LookupRequest& request, const std::vector<StoredRun>& runs) {
+  AskedFor asked{{request.kernel, parse_sizes(request.sizes)}, {}};
+  add_gpu(asked, request, runs);
+  // Whoever names no sizes means the only ones that there are.
+  if (request.sizes.empty())
+    if (const auto sizes = only_sizes(runs, asked.gpu)) asked.key.sizes = *sizes;
   return asked;
 }
 

@@ -116,6 +116,19 @@ int run(const VerifyRequest& request, const Command& command) {
   return verification.holds() ? 0 : static_cast<int>(ErrorKind::claim_not_held);
 }
 
+int run(const InitRequest& request, const Command& command) {
+  InitResult result;
+  {
+    Progress progress(command.quiet);
+    result = init(request, progress);
+  }
+  if (command.json)
+    print_document(init_json(result));
+  else
+    fmt::print("{}", init_text(result));
+  return 0;
+}
+
 int run(const AnalyzeCommand& study, const Command& command) {
   Analysis analysis;
   {

@@ -14,6 +14,7 @@ Json settings_json(const MeasureSettings& s) {
           {"seed", s.seed},
           {"launches_per_sample", s.launches_per_sample},
           {"restored", s.restored},
+          {"never_restore", s.never_restore},
           {"cold", s.cold},
           {"sample_mode", to_string(s.sample_mode)},
           {"launch_overhead_ms", s.launch_overhead_ms},
@@ -29,6 +30,7 @@ MeasureSettings settings_from_json(const Json& json) {
   read(json, "seed", s.seed);
   read(json, "launches_per_sample", s.launches_per_sample);
   read(json, "restored", s.restored);
+  read_if_there(json, "never_restore", s.never_restore);
   read_if_there(json, "cold", s.cold);
   if (s.launches_per_sample > 1) s.sample_mode = SampleMode::back_to_back;
   if (find(json, "sample_mode")) s.sample_mode = read_enum(json, "sample_mode", sample_mode_from_string);
@@ -86,6 +88,49 @@ CounterReadings counters_from_json(const Json& json) {
     read(entry, "dram_bytes", counters.dram_bytes);
   }
   return readings;
+}
+
+Json nvcc_json(const NvccComparison& comparison) {
+  Json codes = Json::array();
+  for (const NvccCode& code : comparison.codes) {
+    Json entry{{"variant", code.variant_id}};
+    if (!code.failure.empty()) {
+      entry["failure"] = code.failure;
+    } else {
+      entry["registers_per_thread"] = code.registers_per_thread;
+      entry["spill_store_bytes"] = code.spill_store_bytes;
+      entry["spill_load_bytes"] = code.spill_load_bytes;
+    }
+    if (!code.finding.empty()) {
+      entry["finding"] = code.finding;
+      entry["speedup"] = {code.speedup.low, code.speedup.median, code.speedup.high};
+      entry["rounds"] = code.rounds;
+    }
+    codes.push_back(std::move(entry));
+  }
+  return {{"compiler", comparison.compiler}, {"codes", std::move(codes)}};
+}
+
+NvccComparison nvcc_from_json(const Json& json, std::size_t trials) {
+  NvccComparison comparison;
+  read(json, "compiler", comparison.compiler);
+  for (const Json& entry : at(json, "codes")) {
+    NvccCode& code = comparison.codes.emplace_back();
+    read(entry, "variant", code.variant_id);
+    if (code.variant_id < 0 || static_cast<std::size_t>(code.variant_id) >= trials)
+      refuse("variant", at(entry, "variant"), "the number of a trial");
+    read_if_there(entry, "failure", code.failure);
+    read_if_there(entry, "registers_per_thread", code.registers_per_thread);
+    read_if_there(entry, "spill_store_bytes", code.spill_store_bytes);
+    read_if_there(entry, "spill_load_bytes", code.spill_load_bytes);
+    read_if_there(entry, "finding", code.finding);
+    read_if_there(entry, "rounds", code.rounds);
+    if (!find(entry, "speedup")) continue;
+    const auto speedup = read<std::vector<double>>(entry, "speedup");
+    if (speedup.size() != 3) refuse("speedup", at(entry, "speedup"), "three numbers");
+    code.speedup = {speedup[0], speedup[1], speedup[2]};
+  }
+  return comparison;
 }
 
 Json rates_json(const Work& w, double ms) {

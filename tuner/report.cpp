@@ -1,12 +1,15 @@
 #include "report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "authors_bound.hpp"
 #include "decide.hpp"
+#include "nvcc_text.hpp"
 #include "policy.hpp"
 #include "timing_text.hpp"
 
@@ -221,6 +224,7 @@ void append_diagnosis(std::string& text, const TuningRecord& record) {
         "that\n",
         facts.spill_store_bytes, facts.spill_load_bytes);
   if (!facts.budget.note.empty()) text += fmt::format("the author's budget: {}\n", facts.budget.note);
+  if (const std::string bound = about_authors_bound(record); !bound.empty()) text += bound + "\n";
 }
 
 std::string spell_sizes(const Sizes& sizes, const char* separator, const char* equals) {
@@ -305,6 +309,12 @@ std::string verdict_text(const TuningRecord& record) {
   return text;
 }
 
+// A launch that nobody described may not be the one that the author means.
+std::string guesses_text(const TuningRecord& record) {
+  if (record.guesses.empty()) return "";
+  return fmt::format("guessed, not described: {}\n", fmt::join(record.guesses, "; "));
+}
+
 }  // namespace
 
 std::string spell_block(Dim3 block) {
@@ -347,6 +357,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   text += record.signature;
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}   grid {}\n", spell_block(shape.block), spell_block(shape.grid));
+  text += guesses_text(record);
   std::size_t failed = 0;
   std::size_t inferred = 0;
   for (const Trial& trial : record.trials) {
@@ -365,6 +376,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
     text += fmt::format("the GPU's counters are unavailable: {}\n", record.counters->unavailable);
   if (record.verdict)
     text += timing_text(record) + verdict_text(record) + renamed_text(record) + other_way_text(record);
+  text += nvcc_text(record);
   if (!record.gpu)
     text += fmt::format("nothing was timed and nothing stored: there is no GPU here that runs {} code\n",
                         record.architecture);
@@ -378,11 +390,13 @@ std::string answer_text(const TuningRecord& record) {
   std::string text = record.signature;
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}\n", spell_block(record.author_shape.block));
+  text += guesses_text(record);
   if (record.gpu)
     text += fmt::format("{}, {} | driver {} | {} | measured {}\n", record.gpu->id.name, record.architecture,
                         record.gpu->driver_version, record.compiler, record.started);
   text += skipped_text(record);
   if (record.verdict) text += verdict_text(record) + renamed_text(record) + other_way_text(record);
+  text += nvcc_text(record);
   return text;
 }
 

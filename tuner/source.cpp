@@ -2,32 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "budget_text.hpp"
-#include "macros.hpp"
 #include "regtune/error.hpp"
 #include "source_tag.hpp"
 #include "template_arguments.hpp"
 
 namespace regtune {
-namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> without_pre_included(std::vector<std::string> options) {
-  for (auto at = options.begin(); at != options.end();) {
-    const bool apart = *at == "-include" || *at == "--pre-include";
-    const bool joined = at->starts_with("-include=") || at->starts_with("--pre-include=");
-    if (apart || joined)
-      at = options.erase(at, at + (apart && at + 1 != options.end() ? 2 : 1));
-    else
-      ++at;
-  }
-  return options;
-}
-
-}  // namespace
 
 Source read_source(const fs::path& path) {
   std::optional<std::string> text = read_text(path);
@@ -40,15 +22,33 @@ Source read_source(const fs::path& path) {
 }
 
 LaunchDescription launch_description(const Source& source, const DescriptionFlags& flags) {
-  return with_authors_instance(with_flags(read_description(source.path, source.text), flags), source.text);
+  LaunchDescription written =
+      flags.file ? read_description_file(*flags.file) : read_description(source.path, source.text);
+  return with_authors_instance(with_flags(std::move(written), flags), source.text);
+}
+
+LaunchDescription launch_description(const Source& source, LaunchDescription stored) {
+  return with_authors_instance(with_flags(std::move(stored), {}), source.text);
+}
+
+std::string_view to_string(FrontEnd front_end) {
+  return front_end == FrontEnd::nvcc ? "nvcc" : "NVRTC";
+}
+
+std::vector<std::string> options_given(const LaunchDescription& description, FrontEnd front_end) {
+  std::vector<std::string> options = description.options;
+  if (front_end == FrontEnd::nvcc)
+    options.insert(options.end(), description.nvcc_options.begin(), description.nvcc_options.end());
+  return options;
 }
 
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
                          const CompilerIdentity& compiler) {
   CompileUnit unit;
+  unit.front_end = compiler.front_end;
   unit.source = source;
   unit.architecture = architecture;
-  AuthorOptions author = author_options(description.options);
+  AuthorOptions author = author_options(options_given(description, unit.front_end));
   unit.options = std::move(author.options);
   unit.author_cap = author.cap;
   const fs::path folder = source.path.parent_path().empty() ? fs::path(".") : source.path.parent_path();
@@ -79,74 +79,10 @@ void set_device_text(CompileUnit& unit, std::string text, const std::optional<st
   unit.keeps_cluster = declares_cluster(compiled, wanted_kernel);
 }
 
-int cap_of(const CompileUnit& unit, const RegisterPolicy& policy) {
-  if (std::holds_alternative<AuthorsOwn>(policy)) return unit.author_cap;
-  const auto* asked = std::get_if<RegisterCap>(&policy);
-  return asked ? asked->registers_per_thread : 0;
-}
-
-NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcOutput output,
-                             const std::string& header_folder) {
-  NvrtcRequest request;
-  request.output = output;
-  request.file_name = unit.source.path.string();
-  AuthorText author{compiled_text(unit), request.file_name, unit.header_end != 0, unit.keeps_cluster,
-                    build.choice.macros};
-  if (build.choice.renamed) author.renamed = unit.kernel_name;
-  const BudgetText text = budget_text(author, build.policy);
-  // NVRTC precompiles no headers behind a #line, and without anything in front none is needed.
-  request.source = text.headers + (text.headers.empty() ? "" : "\n#pragma nv_hdrstop\n") + text.rest;
-  request.name_expressions = unit.name_expressions;
-  if (!build.choice.instance.empty()) request.name_expressions = {build.choice.instance};
-  if (request.name_expressions.empty()) request.name_expressions = unit.launched_instances;
-  if (build.choice.renamed)
-    for (std::string& expression : request.name_expressions)
-      if (last_name(expression) == unit.kernel_name) expression.insert(begin_of_last_name(expression), "cutlass_");
-  request.stand_ins = !unit.device_text.empty();
-  request.empty_headers = unit.empty_headers;
-  request.options = {"--gpu-architecture=" + unit.architecture};
-  if (output == NvrtcOutput::cubin) request.options.emplace_back("--ptxas-options=-v");
-  request.options.insert(request.options.end(), unit.fixed_options.begin(), unit.fixed_options.end());
-  for (const std::vector<std::string>& folders : {unit.include_folders, unit.toolkit_folders})
-    for (const std::string& folder : folders) request.options.push_back("--include-path=" + folder);
-  // What has no qualifier and is still there is called by device code: constexpr functions, constants, lambdas.
-  if (request.stand_ins) request.options.emplace_back("-default-device");
-  std::vector<std::string> options = options_of(unit, build);
-  if (request.stand_ins) options = without_pre_included(std::move(options));
-  request.options.insert(request.options.end(), options.begin(), options.end());
-  if (unit.precompiles_headers && !text.headers.empty() && !header_folder.empty()) {
-    request.options.emplace_back("--pch");
-    request.options.push_back("--pch-dir=" + header_folder);
-  }
-  const int cap = cap_of(unit, build.policy);
-  if (output == NvrtcOutput::lto_ir)
-    request.options.emplace_back("-dlto");
-  else if (cap != 0)
-    request.options.push_back(fmt::format("--maxrregcount={}", cap));
-  return request;
-}
-
-std::vector<std::string> options_of(const CompileUnit& unit, const Build& build) {
-  std::vector<std::string> options = without_macros(unit.options, build.choice.macros);
-  if (build.choice.register_usage_level >= 0)
-    options.push_back(fmt::format("--ptxas-options=--register-usage-level={}", build.choice.register_usage_level));
-  return options;
-}
-
-std::string renamed_kernel(const std::string& mangled, const std::string& name) {
-  // Itanium ABI: an identifier is written behind its length; extern "C" names stand as they are.
-  const std::string own = fmt::format("{}{}", name.size(), name);
-  const auto at = mangled.starts_with("_Z") ? mangled.find(own) : std::string::npos;
-  if (at == std::string::npos) return "cutlass_" + mangled;
-  return fmt::format("{}{}cutlass_{}{}", mangled.substr(0, at), name.size() + 8, name, mangled.substr(at + own.size()));
-}
-
 std::string source_hash(const CompileUnit& unit) {
-  return source_tag({unit.source.text,
-                     unit.source.path,
-                     unit.include_folders,
-                     {unit.options, unit.author_cap},
-                     unit.name_expressions});
+  AuthorOptions options{unit.options, unit.author_cap};
+  return source_tag(
+      {unit.source.text, unit.source.path, unit.include_folders, std::move(options), unit.name_expressions});
 }
 
 }  // namespace regtune

@@ -20,6 +20,7 @@ std::string samples_text(const MeasureSettings& settings) {
       break;
   }
   if (settings.restored) text += ", the buffers restored before each";
+  if (settings.never_restore) text += ", the buffers as the launch before left them";
   if (settings.cold) text += ", the L2 cache flushed before each";
   return text;
 }

@@ -10,7 +10,6 @@
 #include "device_text.hpp"
 #include "instances.hpp"
 #include "kept_codes.hpp"
-#include "kernel_choice.hpp"
 #include "key.hpp"
 #include "lookup_command.hpp"
 #include "measure_json.hpp"
@@ -22,6 +21,8 @@
 #include "study_scope.hpp"
 #include "sweep.hpp"
 #include "timing_text.hpp"
+#include "toml_description.hpp"
+#include "tuning_plan.hpp"
 #include "workload.hpp"
 
 namespace regtune {
@@ -31,15 +32,6 @@ constexpr double kCompileLimitS = 600;
 
 const Trial& trial_of(const TuningRecord& record, int id) {
   return record.trials.at(static_cast<std::size_t>(id));
-}
-
-std::string blocks_of(const TuningRecord& record) {
-  std::vector<std::string> blocks{spell_block(record.author_shape.block)};
-  for (const Trial& trial : record.trials) {
-    const std::string block = spell_block(trial.variant.block);
-    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end()) blocks.push_back(block);
-  }
-  return fmt::format("{}", fmt::join(blocks, ","));
 }
 
 Source source_of(const TuningRecord& record) {
@@ -52,20 +44,17 @@ Source source_of(const TuningRecord& record) {
   }
 }
 
-// The launch that was tuned: what the record says, and for the rest the description of today.
-LaunchDescription description_of(const TuningRecord& record, const Source& source, const VerifyRequest& request) {
-  DescriptionFlags flags = request.flags;
-  flags.sizes.clear();
-  for (const auto& [name, value] : record.sizes) flags.sizes.push_back(fmt::format("{}={}", name, value));
-  if (!flags.block) flags.block = blocks_of(record);
-  flags.seed = record.settings.seed;
-  const std::optional<std::string> written = read_description(source.path, source.text).kernel;
-  const bool written_is_meant = written && request.kernel.find('<') == std::string::npos &&
-                                bare_kernel_name(*written) == bare_kernel_name(request.kernel);
-  if (!written_is_meant) flags.kernel = request.kernel;
-  LaunchDescription description = launch_description(source, flags);
-  description.options = record.options;
-  return description;
+// The launch that was tuned, as it was stored with the run: flags and guesses are in it.
+LaunchDescription description_of(const TuningRecord& record, const Source& source) {
+  if (record.description.empty())
+    throw Error(ErrorKind::bad_description, fmt::format("{}: the run of {} holds no launch description; tune it again",
+                                                        record.source_path, record.started));
+  LaunchDescription stored =
+      description_from_toml(record.description, "the launch description of " + record.started, 0);
+  stored.base_folder = record.description_folder;
+  stored.seed = record.settings.seed;
+  stored.options = record.options;  // those of nvcc alone are there too
+  return launch_description(source, std::move(stored));
 }
 
 void require_same_source(const TuningRecord& record, const CompileUnit& unit) {
@@ -78,11 +67,9 @@ void require_same_source(const TuningRecord& record, const CompileUnit& unit) {
 
 void require_same_launch(const TuningRecord& record, const KernelSignature& signature, const WorkloadPlan& plan) {
   const auto refuse = [](const std::string& what, const std::string& then, const std::string& now) {
-    throw Error(
-        ErrorKind::bad_description,
-        fmt::format("the launch is not the one that was tuned: {} was '{}' and is '{}' now; give the flags that "
-                    "were given then (--arg, --grid, --block, --shared)",
-                    what, then, now));
+    throw Error(ErrorKind::bad_description,
+                fmt::format("the launch is not the one that was tuned: {} was '{}' and is '{}' now; tune it again",
+                            what, then, now));
   };
   if (signature.mangled_name != record.kernel) refuse("the kernel", record.signature, signature.display);
   const std::vector<std::string> now = describe_arguments(plan, signature);
@@ -151,7 +138,7 @@ bool Verification::holds() const {
 }
 
 Verification verify(const VerifyRequest& request, Progress& progress) {
-  LookupAnswer answer = look_up({request.kernel, request.flags.sizes, {}, request.cache, request.device, true});
+  LookupAnswer answer = look_up({request.kernel, request.sizes, {}, request.cache, request.device, true});
   if (!answer.record) return {{}, answer.miss, {}, {}};
   Device device(request.device);
   if (!device.state())
@@ -159,20 +146,20 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   Verification verification{std::move(answer.record), "", {}, {}};
   const TuningRecord& record = *verification.stored;
   const Source source = source_of(record);
-  const LaunchDescription description = description_of(record, source, request);
+  LaunchDescription description = description_of(record, source);
   CompilePool pool(request.jobs, kCompileLimitS);
-  const CompileUnit as_written = compile_unit(source, description, record.architecture, pool.identity());
+  const FrontEnd front_end = record.compiler.starts_with(to_string(FrontEnd::nvcc)) ? FrontEnd::nvcc : FrontEnd::nvrtc;
+  const CompileUnit as_written = compile_unit(source, description, record.architecture, pool.identity(front_end));
   require_same_source(record, as_written);
   const std::vector<Claim> claims = claims_of(record);
   if (claims.empty()) return verification;  // nothing but the author's code was ever near
-  const CompileUnit unit = unit_for_device(as_written, description, pool);
+  const CompileUnit unit = front_end == FrontEnd::nvcc ? as_written : unit_for_device(as_written, description, pool);
   progress.stage("compiling");
-  KeptCodes nothing_kept(nullptr, unit, pool.identity());
+  KeptCodes nothing_kept(nullptr, unit, pool.identity(front_end));
   Sweep sweep(pool, unit, nothing_kept);
   const CompiledCode& first = sweep.first();
-  const KernelSignature signature =
-      choose_kernel(read_cubin(first.cubin), compiled_text(unit), source.path.string(), description.kernel,
-                    first.lowered_names.empty() ? "" : first.lowered_names.front());
+  const KernelSignature signature = described_kernel(unit, description, first);
+  description = described_launch(std::move(description), unit, pool, signature, record.gpu->memory_bytes).description;
   const SourceChoices choices = source_choices(description, unit, described_blocks(description));
   const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
   require_same_launch(record, signature, plan);
@@ -183,7 +170,7 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   std::vector<Candidate> candidates = candidates_of(record, ids, sweep, unit, choices, signature, progress);
   const Candidate reference = candidates.front();
   candidates.erase(candidates.begin());
-  device.prepare(plan, device_code, record.settings.timeout_ms);
+  device.prepare(plan, device_code, record.settings.timeout_ms, record.settings.never_restore);
   progress.stage(fmt::format("measuring again, {:g} s of GPU time at the most", request.budget_s));
   RefereeSettings settings;
   settings.confidence = record.settings.confidence;
