@@ -30,7 +30,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 void append_length(std::string& bytes, std::size_t length) {
-  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>((std::uint64_t{length} >> shift) & 0xff);
+  char little_endian[8];
+  for (int byte = 0; byte < 8; ++byte) little_endian[byte] = static_cast<char>(std::uint64_t{length} >> (8 * byte));
+  bytes.append(little_endian, sizeof little_endian);
 }
 
 // "f(int (*)(float))" -> "f". A name may itself begin with a bracket: "(anonymous namespace)::f".
@@ -227,7 +229,7 @@ std::string run_key(const TuningRecord& record) {
   if (record.gpu) {
     hash.add("gpu", gpu_model_key(record.gpu->id.name)).add("driver", record.gpu->driver_version);
     hash.add("compute major", record.gpu->id.compute_major).add("compute minor", record.gpu->id.compute_minor);
-    hash.add("SMs", record.gpu->id.sm_count);
+    hash.add("SMs", record.gpu->id.sm_count).add("memory clock", record.gpu->id.memory_clock_mhz);
   }
   return hash.hex();
 }

@@ -69,6 +69,23 @@ std::vector<std::int64_t> interrupted_runs(Database& database, const std::string
   return runs;
 }
 
+std::optional<OtherRun> running_run(Database& database, const std::string& run_key) {
+  Statement select(database,
+                   "SELECT id, process, started FROM tuning_run WHERE run_key = ? AND state = 'running' ORDER BY id");
+  select.bind(run_key);
+  while (select.step()) {
+    const std::string process = select.text(1);
+    if (life_of(process) == Life::alive && process != process_mark())
+      return OtherRun{select.integer(0), select.text(2), process_id_in(process)};
+  }
+  return std::nullopt;
+}
+
+bool is_alive(Database& database, std::int64_t run) {
+  Statement select(database, "SELECT process FROM tuning_run WHERE id = ? AND state = 'running'");
+  return select.bind(run).step() && life_of(select.text(0)) == Life::alive;
+}
+
 EarlierRun read_earlier(Database& database, const std::vector<std::int64_t>& runs) {
   EarlierRun earlier;
   std::map<std::string, bool> known;

@@ -57,4 +57,10 @@ Life life_of(const std::string& mark) {
   return start_of(pid) == start ? Life::alive : Life::ended;
 }
 
+std::string process_id_in(const std::string& mark) {
+  std::istringstream words(mark);
+  const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
+  return all.size() < 2 ? "" : all[all.size() - 2];
+}
+
 }  // namespace regtune

@@ -10,5 +10,6 @@ enum class Life { alive, ended, unknown };
 
 std::string process_mark();  // of this process
 Life life_of(const std::string& mark);
+std::string process_id_in(const std::string& mark);  // "1234"; means something on its own machine only
 
 }  // namespace regtune

@@ -23,12 +23,13 @@ std::vector<std::string> read_lines(Database& database, std::int64_t run, const 
 
 void write_gpu(Database& database, std::int64_t run, const GpuState& gpu) {
   const GpuLimits& l = gpu.limits;
-  Statement(database, "INSERT INTO run_gpu VALUES " + placeholders(23))
-      .run(run, gpu.id.name, gpu.id.compute_major, gpu.id.compute_minor, gpu.id.sm_count, gpu.driver_version,
-           gpu.memory_bytes, gpu.l2_bytes, l.compute_major, l.compute_minor, l.max_threads_per_sm, l.max_blocks_per_sm,
-           l.registers_per_sm, l.registers_per_block, l.register_allocation_unit, l.sub_partitions_per_sm,
-           l.max_registers_per_thread, l.max_threads_per_block, l.shared_bytes_per_sm, l.shared_bytes_per_block,
-           l.shared_bytes_per_block_optin, l.reserved_shared_bytes_per_block, l.shared_allocation_unit_bytes);
+  Statement(database, "INSERT INTO run_gpu VALUES " + placeholders(24))
+      .run(run, gpu.id.name, gpu.id.compute_major, gpu.id.compute_minor, gpu.id.sm_count, gpu.id.memory_clock_mhz,
+           gpu.driver_version, gpu.memory_bytes, gpu.l2_bytes, l.compute_major, l.compute_minor, l.max_threads_per_sm,
+           l.max_blocks_per_sm, l.registers_per_sm, l.registers_per_block, l.register_allocation_unit,
+           l.sub_partitions_per_sm, l.max_registers_per_thread, l.max_threads_per_block, l.shared_bytes_per_sm,
+           l.shared_bytes_per_block, l.shared_bytes_per_block_optin, l.reserved_shared_bytes_per_block,
+           l.shared_allocation_unit_bytes);
   write_lines(database, run, "gpu_user", gpu.other_users);
 }
 
@@ -42,6 +43,7 @@ std::optional<GpuState> read_gpu(Database& database, std::int64_t run) {
   gpu.id.compute_major = columns.number();
   gpu.id.compute_minor = columns.number();
   gpu.id.sm_count = columns.number();
+  gpu.id.memory_clock_mhz = columns.number();
   gpu.driver_version = columns.text();
   gpu.memory_bytes = columns.integer();
   gpu.l2_bytes = columns.integer();
@@ -104,6 +106,36 @@ std::optional<CounterReadings> read_counters(Database& database, std::int64_t ru
   return readings;
 }
 
+void write_nvcc(Database& database, std::int64_t run, const NvccComparison& comparison) {
+  write_lines(database, run, "nvcc", {comparison.compiler});
+  Statement insert(database, "INSERT INTO nvcc_code VALUES " + placeholders(12));
+  int ordinal = 0;
+  for (const NvccCode& code : comparison.codes)
+    insert.run(run, ordinal++, code.variant_id, code.registers_per_thread, code.spill_store_bytes,
+               code.spill_load_bytes, code.failure, code.speedup.low, code.speedup.median, code.speedup.high,
+               code.rounds, code.finding);
+}
+
+std::optional<NvccComparison> read_nvcc(Database& database, std::int64_t run) {
+  const std::vector<std::string> compiler = read_lines(database, run, "nvcc");
+  if (compiler.empty()) return std::nullopt;
+  NvccComparison comparison{compiler.front(), {}};
+  Statement select(database, "SELECT * FROM nvcc_code WHERE run_id = ? ORDER BY ordinal");
+  select.bind(run);
+  while (select.step()) {
+    Columns columns(database, select);
+    columns.skip(2);
+    NvccCode& code = comparison.codes.emplace_back();
+    for (int* field : {&code.variant_id, &code.registers_per_thread, &code.spill_store_bytes, &code.spill_load_bytes})
+      *field = columns.number();
+    code.failure = columns.text();
+    code.speedup = columns.interval();
+    code.rounds = columns.number();
+    code.finding = columns.text();
+  }
+  return comparison;
+}
+
 }  // namespace
 
 std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord& record,
@@ -137,6 +169,8 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   if (record.gpu) write_gpu(database, run, *record.gpu);
   if (record.clocks) write_clocks(database, run, *record.clocks);
   if (record.counters) write_counters(database, run, *record.counters);
+  if (!record.author_bounds.empty()) write_lines(database, run, "author_bounds", {record.author_bounds});
+  if (record.nvcc) write_nvcc(database, run, *record.nvcc);
   return run;
 }
 
@@ -191,6 +225,9 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.gpu = read_gpu(database, run);
   record.clocks = read_clocks(database, run);
   record.counters = read_counters(database, run);
+  if (const auto bounds = read_lines(database, run, "author_bounds"); !bounds.empty())
+    record.author_bounds = bounds.front();
+  record.nvcc = read_nvcc(database, run);
   return record;
 }
 

@@ -81,10 +81,11 @@ CREATE TABLE run_size (
 ) STRICT, WITHOUT ROWID;
 
 -- The lists of texts of a run: compiler options, arguments as filled in, which of the launch was guessed, other
--- users of the GPU, what held its clocks down.
+-- users of the GPU, what held its clocks down, the author's own launch bounds, the nvcc that was asked beside NVRTC.
 CREATE TABLE run_line (
   run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
-  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'guess', 'description', 'gpu_user', 'throttled_by', 'no_counters')),
+  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'guess', 'description', 'gpu_user', 'throttled_by',
+                                        'no_counters', 'author_bounds', 'nvcc')),
   ordinal INTEGER NOT NULL,
   line    TEXT NOT NULL,
   PRIMARY KEY (run_id, list, ordinal)
@@ -96,6 +97,7 @@ CREATE TABLE run_gpu (
   compute_major                   INTEGER NOT NULL,
   compute_minor                   INTEGER NOT NULL,
   sm_count                        INTEGER NOT NULL,
+  memory_clock_mhz                INTEGER NOT NULL,  -- 0: not known
   driver_version                  TEXT NOT NULL,
   memory_bytes                    INTEGER NOT NULL,
   l2_bytes                        INTEGER NOT NULL,
@@ -139,6 +141,23 @@ CREATE TABLE counters (
   l2_bytes                 REAL,
   dram_bytes               REAL,
   PRIMARY KEY (run_id, variant_id)
+) STRICT, WITHOUT ROWID;
+
+-- What nvcc makes of the author's code and of what is recommended; no rows where nvcc was not asked.
+CREATE TABLE nvcc_code (
+  run_id               INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
+  ordinal              INTEGER NOT NULL,
+  variant_id           INTEGER NOT NULL,
+  registers_per_thread INTEGER NOT NULL,
+  spill_store_bytes    INTEGER NOT NULL,
+  spill_load_bytes     INTEGER NOT NULL,
+  failure              TEXT NOT NULL,
+  speedup_low          REAL,
+  speedup_median       REAL,
+  speedup_high         REAL,
+  rounds               INTEGER NOT NULL,
+  finding              TEXT NOT NULL,
+  PRIMARY KEY (run_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
 -- What a GPU reads and writes when it copies: measured once for each model and driver.
@@ -246,6 +265,90 @@ CREATE TABLE verdict (
   speedup_of_best_other_way_median REAL,
   speedup_of_best_other_way_high   REAL
 ) STRICT;
+
+-- What a look-up reads, and all that it reads: one row for each finished run with a verdict, written with it. Complete
+-- without the run, so that a file may hold answers alone. The checksum is over all the columns behind it, the run and
+-- the order (answer.cpp): a row that went bad is a miss. Lists are netstrings: '1:n,8:16777216,'.
+CREATE TABLE answer (
+  id               INTEGER PRIMARY KEY,
+  run_id           INTEGER UNIQUE REFERENCES tuning_run (id) ON DELETE CASCADE,  -- NULL: the answer alone
+  finish_order     INTEGER NOT NULL,
+  checksum         TEXT NOT NULL,
+  kernel_name      TEXT NOT NULL,     -- bare name: key.hpp, bare_kernel_name
+  kernel           TEXT NOT NULL,     -- mangled
+  signature        TEXT NOT NULL,     -- demangled: template arguments, types of the parameters
+  sizes            TEXT NOT NULL,
+  options          TEXT NOT NULL,
+  source_hash      TEXT NOT NULL,
+  gpu_name         TEXT NOT NULL,     -- as the driver spells it; compared by key.hpp, gpu_model_key
+  compute_major    INTEGER NOT NULL,
+  compute_minor    INTEGER NOT NULL,
+  sm_count         INTEGER NOT NULL,
+  memory_clock_mhz INTEGER NOT NULL,
+  architecture     TEXT NOT NULL,
+  driver_version   TEXT NOT NULL,
+  compiler         TEXT NOT NULL,
+  regtune_version  TEXT NOT NULL,
+  started          TEXT NOT NULL,     -- UTC, ISO 8601
+  host             TEXT NOT NULL,
+  verdict          TEXT NOT NULL,
+  best_policy                          TEXT NOT NULL,
+  best_policy_first                    INTEGER NOT NULL,
+  best_policy_second                   INTEGER NOT NULL,
+  best_block_x                         INTEGER NOT NULL,
+  best_block_y                         INTEGER NOT NULL,
+  best_block_z                         INTEGER NOT NULL,
+  best_dynamic_shared_bytes            INTEGER NOT NULL,
+  best_renamed                         INTEGER NOT NULL,
+  best_register_usage_level            INTEGER NOT NULL,
+  best_instance                        TEXT NOT NULL,
+  best_macros                          TEXT NOT NULL,
+  best_registers_per_thread            INTEGER NOT NULL,
+  best_spill_store_bytes               INTEGER NOT NULL,
+  best_static_shared_bytes             INTEGER NOT NULL,
+  best_max_threads_per_block           INTEGER NOT NULL,
+  best_required_threads_per_block      INTEGER NOT NULL,
+  best_code_hash                       TEXT NOT NULL,
+  best_speedup                         REAL,
+  best_speedup_low                     REAL,
+  best_speedup_high                    REAL,
+  in_source_policy                     TEXT NOT NULL,
+  in_source_policy_first               INTEGER NOT NULL,
+  in_source_policy_second              INTEGER NOT NULL,
+  in_source_block_x                    INTEGER NOT NULL,
+  in_source_block_y                    INTEGER NOT NULL,
+  in_source_block_z                    INTEGER NOT NULL,
+  in_source_dynamic_shared_bytes       INTEGER NOT NULL,
+  in_source_renamed                    INTEGER NOT NULL,
+  in_source_register_usage_level       INTEGER NOT NULL,
+  in_source_instance                   TEXT NOT NULL,
+  in_source_macros                     TEXT NOT NULL,
+  in_source_registers_per_thread       INTEGER NOT NULL,
+  in_source_spill_store_bytes          INTEGER NOT NULL,
+  in_source_static_shared_bytes        INTEGER NOT NULL,
+  in_source_max_threads_per_block      INTEGER NOT NULL,
+  in_source_required_threads_per_block INTEGER NOT NULL,
+  in_source_code_hash                  TEXT NOT NULL,
+  in_source_speedup                    REAL,
+  in_source_speedup_low                REAL,
+  in_source_speedup_high               REAL
+) STRICT;
+CREATE INDEX answer_by_name ON answer (kernel_name, checksum);
+CREATE INDEX answer_by_kernel ON answer (kernel);
+
+-- The checksums of all answers of one bare name as one: where it does not fit them an answer is missing, and the whole
+-- name is a miss rather than answered by what happens to be left.
+CREATE TABLE answer_group (
+  kernel_name TEXT PRIMARY KEY,
+  digest      TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Rises with every change of the answers, so that readers need not read them again whenever a round is stored.
+CREATE TABLE answer_generation (
+  id    INTEGER PRIMARY KEY CHECK (id = 1),
+  value INTEGER NOT NULL
+) STRICT;
+INSERT INTO answer_generation VALUES (1, 0);
 
 -- A cubin, by the hash of its bytes, which is checked again when it is read. With a rowid, unlike the other
 -- tables: in a WITHOUT ROWID table such large rows would leave a page only a few keys.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <limits>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -18,7 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr auto busy_limit = 10s;
+constexpr auto longest_pause = 25ms;
+// A cubin is a few MiB at the most, and the rest are lines of text.
+constexpr int most_bytes_of_a_value = 256 << 20;
 constexpr std::string_view another_file = "name another file with --cache FILE";
 
 std::string file_of(sqlite3* handle) {
@@ -45,13 +48,12 @@ bool is_write_denied(const fs::path& folder) {
     case SQLITE_PERM:
       fail_read_only(file);
     case SQLITE_NOTADB:
-      throw unusable(cache + " is not a regtune cache (it is no SQLite database): " + std::string(another_file));
+      throw DamagedFile(cache + " is not a regtune cache (it is no SQLite database): " + std::string(another_file));
     case SQLITE_CORRUPT:
-      throw unusable(cache + " is damaged (" + detail + "): move it away, or " + std::string(another_file));
+      throw DamagedFile(cache + " is damaged (" + detail + "): move it away, or " + std::string(another_file));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      throw unusable(cache + " is locked by another process for more than 10 seconds: wait for it, or " +
-                     std::string(another_file));
+      throw unusable(cache + " is held by another process for too long: wait for it, or " + std::string(another_file));
     case SQLITE_FULL:
       throw unusable(cache + " cannot grow (the disk is full): make room, or " + std::string(another_file));
     case SQLITE_CANTOPEN:
@@ -107,7 +109,22 @@ void Database::Close::operator()(sqlite3* handle) const {
   sqlite3_close_v2(handle);
 }
 
-Database Database::connect(const std::string& name, Mode mode, bool immutable) {
+// Pauses differ from process to process and from time to time, so that those who wait do not all come back at once, and
+// stay short, so that nobody is passed over for long.
+int Database::wait_for_the_others(void* waiting_of_the_connection, int pauses_so_far) {
+  auto& waiting = *static_cast<Waiting*>(waiting_of_the_connection);
+  const auto now = std::chrono::steady_clock::now();
+  if (pauses_so_far == 0) waiting.deadline = now + waiting.patience;
+  if (now >= waiting.deadline) return 0;
+  thread_local std::minstd_rand random(static_cast<unsigned>(getpid()) ^
+                                       static_cast<unsigned>(now.time_since_epoch().count()));
+  const auto most = std::min<std::chrono::microseconds>(200us * (1 << std::min(pauses_so_far, 10)), longest_pause);
+  std::uniform_int_distribution<std::int64_t> pause(most.count() / 4, most.count());
+  std::this_thread::sleep_for(std::chrono::microseconds(pause(random)));
+  return 1;
+}
+
+Database Database::connect(const std::string& name, Mode mode, bool immutable, std::chrono::milliseconds patience) {
   const int access = mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* raw = nullptr;
   const std::string target = immutable ? uri_of(name, "immutable=1") : name;
@@ -119,19 +136,22 @@ Database Database::connect(const std::string& name, Mode mode, bool immutable) {
                                                "): make it readable, or " + std::string(another_file));
   }
   if (code != SQLITE_OK) fail(raw, code, name);
+  database.immutable_ = immutable;
   sqlite3_extended_result_codes(raw, 1);
-  const auto limit = std::chrono::milliseconds(busy_limit).count();
-  check(raw, sqlite3_busy_timeout(raw, static_cast<int>(limit)));  // sleeps 1 ms, then ever longer, up to 100 ms
+  database.waiting_ = std::make_unique<Waiting>(Waiting{patience, {}});
+  check(raw, sqlite3_busy_handler(raw, wait_for_the_others, database.waiting_.get()));
   // The file may come from anywhere: nothing in it may call functions, and a wrong cell is found out early.
   check(raw, sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr));
   check(raw, sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr));
   check(raw, sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DML, 0, nullptr));
   check(raw, sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr));
-  database.execute("PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON");
+  sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, most_bytes_of_a_value);
+  // Not mapped into memory: a file that is cut off under a mapping kills the process.
+  database.execute("PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON; PRAGMA mmap_size = 0");
   return database;
 }
 
-Database Database::open(const fs::path& file, Mode mode) {
+Database Database::open(const fs::path& file, Mode mode, std::chrono::milliseconds patience) {
   if (file.empty()) throw Error(ErrorKind::cache_unusable, "the cache has an empty name: " + std::string(another_file));
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
@@ -141,7 +161,7 @@ Database Database::open(const fs::path& file, Mode mode) {
   }
   // Absolute, so that no name has a meaning of its own to SQLite (":memory:").
   const std::string name = fs::absolute(file).string();
-  Database database = connect(name, mode, false);
+  Database database = connect(name, mode, false, patience);
   if (mode == Mode::read_only) {
     // A file with a write-ahead log needs a second file beside it, which a read-only folder cannot get. When
     // the log was written back, the file alone is whole and nobody can change it: SQLite's immutable mode.
@@ -149,7 +169,7 @@ Database Database::open(const fs::path& file, Mode mode) {
     const int primary = code & 0xff;
     if (primary == SQLITE_CANTOPEN || primary == SQLITE_READONLY) {
       const auto log_bytes = fs::file_size(name + "-wal", error);
-      if (error || log_bytes == 0) database = connect(name, mode, true);
+      if (error || log_bytes == 0) database = connect(name, mode, true, patience);
     }
   } else if (sqlite3_db_readonly(database.handle_.get(), "main") == 1) {
     fail_read_only(name);
@@ -164,17 +184,37 @@ void Database::execute(const char* sql) {
   check(handle_.get(), sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr));
 }
 
-void Database::use_write_ahead_log() {
-  // SQLite does not wait for other processes here (it could deadlock), so this does.
-  const auto deadline = std::chrono::steady_clock::now() + busy_limit;
+void Database::use_journal(Journal journal) {
+  const bool log = journal == Journal::write_ahead_log;
+  {
+    Statement mode(*this, "PRAGMA journal_mode");
+    if (mode.step() && (mode.text(0) == "wal") == log) return;
+  }
+  // SQLite does not wait for other processes here (it could deadlock), so this does, for those who are as new as this
+  // one: whoever has the file open for longer keeps it as it is.
+  const auto deadline = std::chrono::steady_clock::now() + 2s;
   auto pause = 1ms;
   for (;;) {
-    const int code = sqlite3_exec(handle_.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+    const char* sql = log ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE";
+    const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
     if (code == SQLITE_OK) return;
-    if ((code & 0xff) != SQLITE_BUSY || std::chrono::steady_clock::now() > deadline) check(handle_.get(), code);
+    if ((code & 0xff) != SQLITE_BUSY && (code & 0xff) != SQLITE_LOCKED) check(handle_.get(), code);
+    if (std::chrono::steady_clock::now() > deadline) return;
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, 100ms);
   }
+}
+
+void Database::require_soundness() {
+  Statement look(*this, "PRAGMA quick_check(1)");
+  const std::string found = look.step() ? look.text(0) : "no answer";
+  if (found == "ok") return;
+  throw DamagedFile("cache " + file_of(handle_.get()) + " is damaged (" + found + "): move it away, or " +
+                    std::string(another_file));
+}
+
+int Database::data_version() {
+  return integer_pragma("PRAGMA data_version");
 }
 
 int Database::integer_pragma(const char* sql) {

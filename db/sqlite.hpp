@@ -1,7 +1,9 @@
 #pragma once
 // SQLite behind three small types, and the only place that knows sqlite3.h. Every failure becomes an Error
 // that names the file and says what to try: cache_read_only when the file or its folder cannot be written,
-// cache_unusable otherwise. What the tables mean is not known here. A Database belongs to one thread.
+// cache_unusable otherwise. A file is taken to come from anywhere: nothing in it may call functions, and sizes are
+// bounded. What the tables mean is not known here. A Database belongs to one thread at a time.
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -9,21 +11,40 @@
 #include <string>
 #include <string_view>
 
+#include "regtune/error.hpp"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace regtune {
 
+// What the file holds is no database, or not one that SQLite can read. kind() is cache_unusable.
+class DamagedFile : public Error {
+ public:
+  explicit DamagedFile(const std::string& message) : Error(ErrorKind::cache_unusable, message) {}
+};
+
 class Database {
  public:
   enum class Mode { read_write_create, read_only };
+  enum class Journal {
+    write_ahead_log,  // readers and a writer side by side, on one machine
+    rollback,         // safe on file systems that machines share
+  };
 
   // Refuses folders, devices and pipes. The first read is made here, so a file that is no database is found
-  // out now; nothing is written to the file. A writer in another process is waited for, 10 seconds.
-  static Database open(const std::filesystem::path& file, Mode mode);
+  // out now; nothing is written to the file. A writer in another process is waited for, as long as `patience`.
+  static Database open(const std::filesystem::path& file, Mode mode,
+                       std::chrono::milliseconds patience = std::chrono::seconds(30));
 
-  void execute(const char* sql);  // one or several statements without results
-  void use_write_ahead_log();     // lasts in the file; kept where SQLite cannot have one
+  void execute(const char* sql);      // one or several statements without results
+  void use_journal(Journal journal);  // lasts in the file; one that others are using keeps what it has
+  // Reads the whole file. Throws DamagedFile with what SQLite finds first.
+  void require_soundness();
+  // Changes when another connection has changed the file. Nobody is waited for.
+  int data_version();
+  // Nobody can change it under this connection's eyes: data_version stands still, and the file may not.
+  bool is_immutable() const { return immutable_; }
   int user_version();
   void set_user_version(int version);  // part of the transaction it is called in
   int application_id();
@@ -37,10 +58,18 @@ class Database {
   struct Close {
     void operator()(sqlite3* handle) const;
   };
+  // How long a lock of another process has been waited for, and may be.
+  struct Waiting {
+    std::chrono::milliseconds patience;
+    std::chrono::steady_clock::time_point deadline;
+  };
   explicit Database(sqlite3* handle) : handle_(handle) {}
-  static Database connect(const std::string& name, Mode mode, bool immutable);
+  static Database connect(const std::string& name, Mode mode, bool immutable, std::chrono::milliseconds patience);
+  static int wait_for_the_others(void* waiting, int pauses_so_far);
   int integer_pragma(const char* sql);
+  std::unique_ptr<Waiting> waiting_;  // SQLite holds its address
   std::unique_ptr<sqlite3, Close> handle_;
+  bool immutable_ = false;
 };
 
 // A prepared statement. Must not outlive its Database. Columns count from 0; parameters are bound in order.

@@ -1,43 +1,19 @@
 #include "store.hpp"
 
-#include <cstdlib>
-
+#include "answer_rows.hpp"
+#include "file_system.hpp"
 #include "key.hpp"
 #include "past_rows.hpp"
 #include "record_rows.hpp"
 #include "regtune/error.hpp"
-#include "schema_sql.hpp"
+#include "run_rows.hpp"
+#include "salvage.hpp"
+#include "schema.hpp"
 
 namespace regtune {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int schema_version = 1;
-constexpr int our_application_id = 0x7265674e;  // "regN", so that `file` and we can tell whose database it is
-
-const char* variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value && *value ? value : nullptr;
-}
-
-// True when the schema is there, false when the database is empty. Throws for anything that is not ours.
-bool has_schema(Database& database) {
-  const int application = database.application_id();
-  const int version = database.user_version();
-  if (application == our_application_id && version == schema_version) return true;
-  if (application == our_application_id) {
-    database.refuse("has schema version " + std::to_string(version) + ", and this regtune knows version " +
-                    std::to_string(schema_version) +
-                    ": use the regtune that wrote it (a newer one), or name another file with --cache FILE");
-  }
-  Statement tables(database, "SELECT count(*) FROM sqlite_schema");
-  if (application != 0 || version != 0 || (tables.step() && tables.integer(0) != 0)) {
-    database.refuse(
-        "is not a regtune cache (it is a SQLite database of another program): name another file with --cache FILE");
-  }
-  return false;
-}
 
 void create_folder_of(const fs::path& file) {
   const fs::path folder = file.parent_path();
@@ -52,22 +28,17 @@ void create_folder_of(const fs::path& file) {
                   "): create it, or name another file with --cache FILE");
 }
 
-void create_schema(Database& database) {
-  database.use_write_ahead_log();
-  Transaction transaction(database);
-  if (has_schema(database)) return;  // another process was faster
-  database.execute(schema_sql_text);
-  database.execute(("PRAGMA application_id = " + std::to_string(our_application_id)).c_str());
-  database.set_user_version(schema_version);
-  transaction.commit();
-}
+// A look at all pages takes a second for each GiB: what a tuning can wait for, up to here.
+constexpr std::uintmax_t most_bytes_looked_through = 512 << 20;
 
-std::optional<TuningRecord> read_run(Database& database, std::int64_t run) {
-  auto record = read_head(database, run);
-  if (!record) return std::nullopt;
-  record->trials = read_trials(database, run);
-  record->verdict = read_verdict(database, run);
-  return record;
+Database open_sound(const fs::path& file) {
+  Database database = Database::open(file, Database::Mode::read_write_create);
+  std::error_code error;
+  if (fs::file_size(file, error) <= most_bytes_looked_through && !error) database.require_soundness();
+  using Journal = Database::Journal;
+  database.use_journal(lies_on_network_file_system(file) ? Journal::rollback : Journal::write_ahead_log);
+  bring_forward(database);
+  return database;
 }
 
 void require_running(Database& database, std::int64_t run) {
@@ -80,22 +51,17 @@ void require_running(Database& database, std::int64_t run) {
 
 }  // namespace
 
-fs::path default_cache_path() {
-  if (const char* file = variable("REGTUNE_CACHE")) return file;
-  const char* cache = variable("XDG_CACHE_HOME");
-  // The XDG specification has relative paths ignored.
-  if (cache && fs::path(cache).is_absolute()) return fs::path(cache) / "regtune" / "regtune.db";
-  if (const char* home = variable("HOME")) return fs::path(home) / ".cache" / "regtune" / "regtune.db";
-  throw Error(ErrorKind::cache_unusable,
-              "there is no place for the cache: none of REGTUNE_CACHE, XDG_CACHE_HOME and HOME is set. Name a file "
-              "with --cache FILE");
-}
-
 Store Store::open(const fs::path& file) {
   create_folder_of(file);
-  Database database = Database::open(file, Database::Mode::read_write_create);
-  if (!has_schema(database)) create_schema(database);
-  return Store(std::move(database));
+  try {
+    return Store(open_sound(file));
+  } catch (const DamagedFile&) {
+    if (!bears_our_mark(file)) throw;
+  }
+  const std::string said = set_aside_and_salvage(file);
+  Store store(open_sound(file));
+  store.mended_ = said;
+  return store;
 }
 
 std::optional<Store> Store::open_existing(const fs::path& file) {
@@ -107,7 +73,15 @@ std::optional<Store> Store::open_existing(const fs::path& file) {
                                                "): check the path, or name another file with --cache FILE");
   }
   Database database = Database::open(file, Database::Mode::read_only);
-  if (!has_schema(database)) return std::nullopt;
+  switch (schema_state(database)) {
+    case SchemaState::empty:
+      return std::nullopt;
+    case SchemaState::older:
+      database.refuse(
+          "is of an earlier schema version, and nothing may be written here: tune into it once, or copy it");
+    case SchemaState::current:
+      break;
+  }
   return Store(std::move(database));
 }
 
@@ -116,6 +90,29 @@ std::int64_t Store::begin(const TuningRecord& head) {
   const std::int64_t run = write_head(database_, 0, head, std::nullopt);
   transaction.commit();
   return run;
+}
+
+KeyClaim Store::claim(const TuningRecord& head) {
+  Transaction transaction(database_);
+  KeyClaim claim;
+  claim.other = running_run(database_, run_key(head));
+  if (!claim.other) {
+    claim.run = write_head(database_, 0, head, std::nullopt);
+    transaction.commit();
+  }
+  return claim;
+}
+
+bool Store::is_going_on(std::int64_t run) {
+  Transaction reading(database_, Transaction::Kind::read);
+  return is_alive(database_, run);
+}
+
+std::optional<TuningRecord> Store::finished(std::int64_t run) {
+  Transaction reading(database_, Transaction::Kind::read);
+  Statement select(database_, "SELECT 1 FROM tuning_run WHERE id = ? AND state = 'finished'");
+  if (!select.bind(run).step()) return std::nullopt;
+  return read_run(database_, run);
 }
 
 void Store::start_over(std::int64_t run) {
@@ -157,12 +154,7 @@ void Store::finish(std::int64_t run, const TuningRecord& record) {
   const std::string begun_key = begun.text(0);
   begun = Statement(database_, "DELETE FROM tuning_run WHERE id = ?");
   begun.run(run);
-  write_head(database_, run, record, order);
-  for (const Trial& trial : record.trials) {
-    write_trial(database_, run, trial);
-    write_samples(database_, run, trial);
-  }
-  if (record.verdict) write_verdict(database_, run, *record.verdict);
+  write_finished_run(database_, run, record, order);
   // A run without a verdict answers nothing, so it must not take the place of one that does.
   if (record.verdict) {
     Statement(database_, "DELETE FROM tuning_run WHERE run_key = ? AND state = 'finished' AND id <> ?")
@@ -175,6 +167,9 @@ void Store::finish(std::int64_t run, const TuningRecord& record) {
       Statement(database_, "DELETE FROM tuning_run WHERE id = ?").run(interrupted);
     }
   }
+  // A run without a verdict changes no answer.
+  if (record.verdict)
+    seal_answers(database_, bare_kernel_name(record.signature.empty() ? record.kernel : record.signature));
   transaction.commit();
 }
 
@@ -237,15 +232,19 @@ std::optional<TuningRecord> Store::find(const LookupKey& key) {
 std::vector<StoredRun> Store::list(std::string_view kernel) {
   Transaction reading(database_, Transaction::Kind::read);
   Statement select(database_,
-                   "SELECT id, kernel, signature, architecture, coalesce(name, ''), started FROM tuning_run LEFT JOIN "
-                   "run_gpu ON run_id = id WHERE finish_order IS NOT NULL AND id IN (SELECT run_id FROM verdict) "
+                   "SELECT id, kernel, signature, architecture, coalesce(name, ''), coalesce(compute_major, 0), "
+                   "coalesce(compute_minor, 0), coalesce(sm_count, 0), coalesce(memory_clock_mhz, 0), started FROM "
+                   "tuning_run LEFT JOIN run_gpu ON run_id = id WHERE finish_order IS NOT NULL AND id IN (SELECT "
+                   "run_id FROM verdict) "
                    "ORDER BY finish_order DESC");
   std::vector<StoredRun> runs;
   while (select.step()) {
     if (!kernel.empty() && !kernel_answers_to(select.text(1), select.text(2), kernel)) continue;
     const std::int64_t id = select.integer(0);
-    runs.push_back({id, select.text(1), select.text(2), select.text(3), select.text(4), select.text(5),
-                    read_sizes(database_, id)});
+    const auto number = [&](int column) { return static_cast<int>(select.integer(column)); };
+    const GpuId gpu{select.text(4), number(5), number(6), number(7), number(8)};
+    runs.push_back(
+        {id, select.text(1), select.text(2), select.text(3), gpu, select.text(9), read_sizes(database_, id)});
   }
   return runs;
 }

@@ -13,15 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "cache_path.hpp"
 #include "earlier_run.hpp"
+#include "past_rows.hpp"
 #include "record.hpp"
 #include "sqlite.hpp"
 #include "trial_rows.hpp"
 
 namespace regtune {
-
-// REGTUNE_CACHE, else $XDG_CACHE_HOME/regtune/regtune.db, else $HOME/.cache/regtune/regtune.db.
-std::filesystem::path default_cache_path();
 
 struct RoundSample {
   int variant_id = 0;
@@ -39,14 +38,21 @@ struct StoredRun {
   std::string kernel;  // mangled
   std::string signature;
   std::string architecture;
-  std::string gpu_name;  // as the driver spelled it
+  GpuId gpu;
   std::string started;
   Sizes sizes;
 };
 
+// Who tunes a key: this process, or another one that was earlier.
+struct KeyClaim {
+  std::int64_t run = 0;  // this process's; 0 where another tunes the key
+  std::optional<OtherRun> other;
+};
+
 class Store {
  public:
-  // For tuning: creates the folders, the file and the schema where they are missing.
+  // For tuning: creates the folders, the file and the schema where they are missing, brings an older file forward, and
+  // sets a damaged one aside (salvage.hpp). Reads all of it once.
   static Store open(const std::filesystem::path& file);
   // For look-ups: read-only. Empty when there is no such file, or nothing was ever stored in it.
   static std::optional<Store> open_existing(const std::filesystem::path& file);
@@ -54,6 +60,13 @@ class Store {
   // Everything of `head` but samples, outcomes and verdict. Its trials may be empty; where they hold the
   // variants that are planned, their blocks are part of the run's key already now. Returns the run.
   std::int64_t begin(const TuningRecord& head);
+  // The same, unless a process that can be seen to be alive is at that key already. Of two that come at once, one gets
+  // the run.
+  KeyClaim claim(const TuningRecord& head);
+  // False once the run is finished, its process has ended, or it was removed.
+  bool is_going_on(std::int64_t run);
+  // Empty where the run is not finished.
+  std::optional<TuningRecord> finished(std::int64_t run);
   // Forgets the trials and samples of a run that begins again with other codes.
   void start_over(std::int64_t run);
   void add_round(std::int64_t run, Phase phase, int round, std::span<const RoundSample> samples);
@@ -99,10 +112,13 @@ class Store {
   std::vector<StoredRun> list(std::string_view kernel = {});
   // A run as it stands, finished or not. Empty when there is none of that id.
   std::optional<TuningRecord> load(std::int64_t run);
+  // What became of a damaged file when this one was opened; else empty.
+  const std::string& mended() const { return mended_; }
 
  private:
   explicit Store(Database database) : database_(std::move(database)) {}
   Database database_;
+  std::string mended_;
 };
 
 }  // namespace regtune

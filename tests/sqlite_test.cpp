@@ -161,7 +161,7 @@ bool as_nobody(const std::function<bool()>& body) {
 bool is_read_only_error(const fs::path& path) {
   try {
     Database database = Database::open(path, Mode::read_write_create);
-    database.use_write_ahead_log();
+    database.use_journal(Database::Journal::write_ahead_log);
     Transaction transaction(database);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
@@ -194,7 +194,7 @@ TEST_F(Sqlite, SaysUnusableForAFileThatCannotBeRead) {
 TEST_F(Sqlite, ReadsAWriteAheadLogFileInAFolderThatCannotBeWritten) {
   {
     Database database = Database::open(file(), Mode::read_write_create);
-    database.use_write_ahead_log();
+    database.use_journal(Database::Journal::write_ahead_log);
     database.execute("CREATE TABLE t (a); INSERT INTO t VALUES (42)");
   }
   ASSERT_FALSE(fs::exists(file().string() + "-wal"));
@@ -217,7 +217,7 @@ TEST_F(Sqlite, ReadsAWriteAheadLogFileInAFolderThatCannotBeWritten) {
 TEST_F(Sqlite, LosesNothingThatWasCommittedWhenKilledInsideATransaction) {
   {
     Database database = Database::open(file(), Mode::read_write_create);
-    database.use_write_ahead_log();
+    database.use_journal(Database::Journal::write_ahead_log);
     database.execute("CREATE TABLE t (a)");
   }
   int ready[2];

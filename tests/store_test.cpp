@@ -115,9 +115,15 @@ std::string text_of(const TuningRecord& r) {
          << r.clocks->rounds_dropped << r.clocks->gave_up_dropping << r.clocks->throttled_by;
   if (r.gpu) {
     const GpuState& g = *r.gpu;
-    text << g.id.name << g.id.compute_major << g.id.compute_minor << g.id.sm_count << g.limits << g.driver_version
+    text << g.id.name << g.id.compute_major << g.id.compute_minor << g.id.sm_count << g.id.memory_clock_mhz << g.limits << g.driver_version
          << g.memory_bytes << g.l2_bytes << g.other_users;
   }
+  text << r.author_bounds;
+  if (r.nvcc) text << r.nvcc->compiler;
+  if (r.nvcc)
+    for (const NvccCode& code : r.nvcc->codes)
+      text << code.variant_id << code.registers_per_thread << code.spill_store_bytes << code.spill_load_bytes
+           << code.failure << code.speedup << code.rounds << code.finding;
   for (const Trial& trial : r.trials) text << trial;
   if (r.verdict) {
     const Verdict& v = *r.verdict;
@@ -160,7 +166,7 @@ TuningRecord sample_record() {
   r.started = "2026-01-02T03:04:05Z";
   r.host = "h\xc3\xb6st";
   r.architecture = "sm_90";
-  r.gpu = GpuState{{"NVIDIA H200", 9, 0, 132}, *gpu_limits(9, 0), "580.159.04", 150'000'000'000, 62'914'560,
+  r.gpu = GpuState{{"NVIDIA H200", 9, 0, 132, 3201}, *gpu_limits(9, 0), "580.159.04", 150'000'000'000, 62'914'560,
                    {"python (7)", ""}};
   r.compiler = "NVRTC 13.0.88";
   r.route = "LTO-IR once, then nvJitLink 13.0";
@@ -177,6 +183,9 @@ TuningRecord sample_record() {
   r.author_shape = {{65536, 1, 1}, {256, 1, 1}, 1024};
   r.settings = {0.01, 0.95, 30, 5000, ~std::uint64_t{0}, 3, true, true, true, SampleMode::graph, 0.0021, 3.2e-05};
   r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", ""}};
+  r.author_bounds = "kThreads, 5";
+  r.nvcc = NvccComparison{"nvcc 13.0.88 with GCC 12.2.0",
+                          {{0, 40, 8, 12, "", {}, 0, ""}, {2, 48, 0, 0, "", {1.01, 1.02, 1.03}, 60, "the gain holds"}}};
   r.work = {1 << 30, INT64_MAX, 4123.5};
   const std::vector<std::pair<RegisterPolicy, Outcome>> trials = {
       {AuthorsOwn{}, sample_measurement()},
@@ -630,8 +639,8 @@ TEST_F(StoreTest, ListsWhatIsStoredSoThatAMissCanSayIt) {
   store.begin(record);
   ASSERT_EQ(store.list("decayWide").size(), 2u);
   EXPECT_EQ(store.list("decayWide")[0].sizes, (Sizes{{"n", 7}})) << "newest first";
-  EXPECT_EQ(store.list("decayWide")[0].gpu_name, "NVIDIA H100");
-  EXPECT_EQ(store.list("decayWide")[1].gpu_name, "NVIDIA H200");
+  EXPECT_EQ(store.list("decayWide")[0].gpu.name, "NVIDIA H100");
+  EXPECT_EQ(store.list("decayWide")[1].gpu.name, "NVIDIA H200");
   EXPECT_EQ(store.list().size(), 3u);
   EXPECT_TRUE(store.list("nothing").empty());
 }

@@ -37,11 +37,15 @@ struct ReplayCommand {
   ReportStyle style;
 };
 
+struct TagCommand {
+  ShowSourceRequest of;
+};
+
 struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
   std::variant<ShowText, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand,
-               VerifyRequest, InitRequest>
+               VerifyRequest, InitRequest, TagCommand>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

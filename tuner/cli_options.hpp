@@ -8,7 +8,7 @@
 
 namespace regtune {
 
-enum class CliCommand { tune, analyze, check, init, lookup, verify, replay };
+enum class CliCommand { tune, analyze, check, init, lookup, tag, verify, replay };
 
 // The usage of all commands, and the options of this one.
 std::string help_text(CliCommand command);

@@ -35,14 +35,16 @@ struct DescriptionFlags {
   std::optional<std::string> block;                 // --block 128,256 or 32x8,16x16
   std::optional<std::string> grid;                  // --grid 'ceil_div(n, block)'
   std::optional<std::string> dynamic_shared_bytes;  // --shared EXPR
-  std::vector<std::string> arguments;        // --arg n=n, --arg a=2.5, --arg 'in={buffer="n", init="uniform(0,1)"}': an
-                                             // expression, or the TOML table that the file would hold
-  std::vector<std::string> options;          // --option / everything after --: added to the author's
-  std::vector<std::string> include_folders;  // -I, relative to the current folder
-  std::vector<std::string> defines;          // -D
-  std::optional<std::uint64_t> seed;         // --seed
-  std::vector<std::string> tune;             // --tune UNROLL=1,2,4,8
-  std::vector<std::string> metrics = {};     // --metric 'bytes=8*n', --metric 'flops=2*n'
+  std::vector<std::string> arguments;  // --arg n=n, --arg a=2.5, --arg 'in={buffer="n", init="uniform(0,1)"}': an
+                                       // expression, or the TOML table that the file would hold
+  std::vector<std::string> options;    // --option / everything after --: added to the author's
+  std::vector<std::string> nvcc_options = {};        // of an nvcc command, what NVRTC does not take and nvcc needs
+  std::vector<std::string> include_folders;          // -I, relative to the current folder
+  std::vector<std::string> pre_included_files = {};  // --include, relative to the current folder
+  std::vector<std::string> defines;                  // -D
+  std::optional<std::uint64_t> seed;                 // --seed
+  std::vector<std::string> tune;                     // --tune UNROLL=1,2,4,8
+  std::vector<std::string> metrics = {};             // --metric 'bytes=8*n', --metric 'flops=2*n'
 };
 
 // A size that the file does not have is put before the file's, so that the file's expressions can use it.

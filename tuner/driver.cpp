@@ -131,6 +131,7 @@ CudaStatus Driver::describe(int ordinal, GpuState& state) const {
   state.id.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   state.id.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   state.id.sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  state.id.memory_clock_mhz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) / 1000;  // it is in kHz
   state.memory_bytes = static_cast<std::int64_t>(memory);
   state.l2_bytes = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   state.driver_version = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);

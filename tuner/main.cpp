@@ -34,6 +34,15 @@ int run(const ShowSourceRequest& request, const Command& command) {
   return 0;
 }
 
+int run(const TagCommand& tag, const Command& command) {
+  const std::string hash = source_tag(tag.of);
+  if (command.json)
+    print_document({{"tag", hash}});
+  else
+    fmt::print("{}\n", hash);
+  return 0;
+}
+
 void write_record(const TuningRecord& record, const std::filesystem::path& file) {
   std::ofstream out(file);
   out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
@@ -55,11 +64,24 @@ int run(const TuneCommand& tuning, const Command& command) {
   return result.record.gpu ? 0 : kExitNoGpu;
 }
 
+// The record, and beside it how it was found.
+nlohmann::json lookup_json(const LookupAnswer& answer) {
+  nlohmann::json document = record_json(*answer.record);
+  document["lookup"] = {{"match", to_string(answer.match)},
+                        {"size_distance", answer.size_distance},
+                        {"stale", stale_names(answer.stale)},
+                        {"cache", answer.file}};
+  return document;
+}
+
 int run(const LookupRequest& request, const Command& command) {
   const LookupAnswer answer = look_up(request);
-  if (answer.record && command.json) print_document(record_json(*answer.record));
+  Progress progress(command.quiet);
+  for (const std::string& note : answer.notes) progress.note("regtune: " + note);
+  if (answer.record && command.json) print_document(lookup_json(answer));
   if (answer.record && !command.json)
-    fmt::print("{}{}", answer_text(*answer.record), command.explain ? explanation(*answer.record) : "");
+    fmt::print("{}{}{}", found_text(answer), answer_text(*answer.record),
+               command.explain ? explanation(*answer.record) : "");
   if (!answer.record && command.json) print_document({{"found", false}, {"message", answer.miss}});
   if (!answer.record) fmt::print(stderr, "regtune: {}\n", answer.miss);
   return answer.record ? 0 : kExitMiss;

@@ -43,7 +43,21 @@ void from_json(const Json& json, Dim3& value) {
     refuse("grid or block", json, "of 65535 at the most in y and z");
 }
 
-REGTUNE_JSON_FIELDS(GpuId, name, compute_major, compute_minor, sm_count)
+void to_json(Json& json, const GpuId& gpu) {
+  json = {{"name", gpu.name},
+          {"compute_major", gpu.compute_major},
+          {"compute_minor", gpu.compute_minor},
+          {"sm_count", gpu.sm_count},
+          {"memory_clock_mhz", gpu.memory_clock_mhz}};
+}
+
+void from_json(const Json& json, GpuId& gpu) {
+  read(json, "name", gpu.name);
+  read(json, "compute_major", gpu.compute_major);
+  read(json, "compute_minor", gpu.compute_minor);
+  read(json, "sm_count", gpu.sm_count);
+  read_if_there(json, "memory_clock_mhz", gpu.memory_clock_mhz);
+}
 REGTUNE_JSON_FIELDS(GpuLimits, compute_major, compute_minor, max_threads_per_sm, max_blocks_per_sm, registers_per_sm,
                     registers_per_block, register_allocation_unit, sub_partitions_per_sm, max_registers_per_thread,
                     max_threads_per_block, shared_bytes_per_sm, shared_bytes_per_block, shared_bytes_per_block_optin,
@@ -358,6 +372,8 @@ Json record_json(const TuningRecord& r) {
   if (r.clocks) json["clocks"] = clocks_json(*r.clocks);
   if (r.work != Work{}) json["work"] = work_json(r.work);
   if (r.counters) json["counters"] = counters_json(*r.counters);
+  if (!r.author_bounds.empty()) json["author_bounds"] = r.author_bounds;
+  if (r.nvcc) json["nvcc"] = nvcc_json(*r.nvcc);
   if (r.gpu_seconds > 0) json["gpu_seconds"] = r.gpu_seconds;
   if (r.verdict) json["verdict"] = verdict_json(*r.verdict);
   return json;
@@ -379,6 +395,7 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     read(json, "source_hash", r.source_hash);
     if (find(json, "source_notes")) read(json, "source_notes", r.source_notes);
     read(json, "options", r.options);
+    read_if_there(json, "author_bounds", r.author_bounds);
     read(json, "kernel", r.kernel);
     read(json, "signature", r.signature);
     read(json, "sizes", r.sizes);
@@ -396,6 +413,7 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     if (find(json, "gpu_seconds")) read(json, "gpu_seconds", r.gpu_seconds);
     r.trials = trials_from(at(json, "trials"));
     if (const Json& v = at(json, "verdict"); !v.is_null()) r.verdict = verdict_from(v, r.trials.size());
+    if (const Json* nvcc = find(json, "nvcc")) r.nvcc = nvcc_from_json(*nvcc, r.trials.size());
     return r;
   } catch (const Json::exception& failure) {
     throw Error(ErrorKind::bad_description, fmt::format("{}: not a complete regtune record: {}", file, failure.what()));

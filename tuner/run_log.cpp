@@ -13,9 +13,9 @@ Phase stored_phase(RacePhase phase) {
 
 }  // namespace
 
-RunLog::RunLog(const TuningRecord& record, Store* store, Progress& progress)
-    : record_(record), progress_(progress), store_(store) {
-  if (store_) run_ = store_->begin(record);
+RunLog::RunLog(const TuningRecord& record, Store* store, Progress& progress, std::int64_t run)
+    : record_(record), progress_(progress), store_(store), run_(run) {
+  if (store_ && run_ == 0) run_ = store_->begin(record);
 }
 
 void RunLog::on_compiled(std::size_t done, std::size_t of) {

@@ -10,8 +10,8 @@ namespace regtune {
 
 class RunLog final : public RaceObserver {
  public:
-  // Begins the run in `store`; nullptr: nothing is stored. All outlive the log.
-  RunLog(const TuningRecord& record, Store* store, Progress& progress);
+  // Of `run`, which was begun in `store`; 0: begins one. No store: nothing is stored. All outlive the log.
+  RunLog(const TuningRecord& record, Store* store, Progress& progress, std::int64_t run = 0);
 
   void on_compiled(std::size_t done, std::size_t of);
   // Its code is about to be launched: from here on samples of that id may come.

@@ -78,7 +78,7 @@ TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, co
                        const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope) {
   const LaunchDescription& description = launch.description;
   TuningPlan plan;
-  plan.options = description.options;
+  plan.options = options_given(description, unit.front_end);
   plan.guesses = launch.guesses;
   plan.description = description_text(description, {}, {});
   plan.description_folder = description.base_folder.string();
@@ -114,6 +114,7 @@ TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, con
   record.options = plan.options;
   record.kernel = plan.signature.mangled_name;
   record.signature = plan.signature.display;
+  record.author_bounds = plan.signature.launch_bounds;
   record.sizes = plan.workload.sizes;
   record.arguments = describe_arguments(plan.workload, plan.signature);
   record.guesses = lines_of(plan.guesses);

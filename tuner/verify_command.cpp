@@ -53,6 +53,7 @@ LaunchDescription description_of(const TuningRecord& record, const Source& sourc
       description_from_toml(record.description, "the launch description of " + record.started, 0);
   stored.base_folder = record.description_folder;
   stored.seed = record.settings.seed;
+  stored.options = record.options;  // those of nvcc alone are there too
   return launch_description(source, std::move(stored));
 }
 
@@ -137,7 +138,7 @@ bool Verification::holds() const {
 }
 
 Verification verify(const VerifyRequest& request, Progress& progress) {
-  LookupAnswer answer = look_up({request.kernel, request.sizes, {}, request.cache, request.device});
+  LookupAnswer answer = look_up({request.kernel, request.sizes, {}, request.cache, request.device, true});
   if (!answer.record) return {{}, answer.miss, {}, {}};
   Device device(request.device);
   if (!device.state())
@@ -147,13 +148,14 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   const Source source = source_of(record);
   LaunchDescription description = description_of(record, source);
   CompilePool pool(request.jobs, kCompileLimitS);
-  const CompileUnit as_written = compile_unit(source, description, record.architecture, pool.identity());
+  const FrontEnd front_end = record.compiler.starts_with(to_string(FrontEnd::nvcc)) ? FrontEnd::nvcc : FrontEnd::nvrtc;
+  const CompileUnit as_written = compile_unit(source, description, record.architecture, pool.identity(front_end));
   require_same_source(record, as_written);
   const std::vector<Claim> claims = claims_of(record);
   if (claims.empty()) return verification;  // nothing but the author's code was ever near
-  const CompileUnit unit = unit_for_device(as_written, description, pool);
+  const CompileUnit unit = front_end == FrontEnd::nvcc ? as_written : unit_for_device(as_written, description, pool);
   progress.stage("compiling");
-  KeptCodes nothing_kept(nullptr, unit, pool.identity());
+  KeptCodes nothing_kept(nullptr, unit, pool.identity(front_end));
   Sweep sweep(pool, unit, nothing_kept);
   const CompiledCode& first = sweep.first();
   const KernelSignature signature = described_kernel(unit, description, first);

@@ -20,7 +20,8 @@ struct GpuId {
   std::string name;       // as the driver spells it: "NVIDIA H200"
   int compute_major = 0;  // compute capability, major.minor
   int compute_minor = 0;
-  int sm_count = 0;  // streaming multiprocessors
+  int sm_count = 0;          // streaming multiprocessors
+  int memory_clock_mhz = 0;  // at its highest; 0: not known. Tells cards of one name and other memory apart
   friend bool operator==(const GpuId&, const GpuId&) = default;
 };
 

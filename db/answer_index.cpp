@@ -1,0 +1,251 @@
+#include "answer_index.hpp"
+
+#define XXH_INLINE_ALL
+#include <time.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace regtune {
+namespace {
+
+// Half a KiB for each question. A process that asks for ever new sizes is answered under the lock from there on.
+constexpr std::size_t most_entries = 16'384;
+
+std::int64_t coarse_now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);  // 7 ns: no system call
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::uint64_t hash_of(std::string_view text, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(text.data(), text.size(), seed);
+}
+
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;  // the finaliser of splitmix64
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+// Whoever has the same hash is compared in full: a collision costs time and no wrong answer.
+std::uint64_t hash_of(const Question& q) {
+  std::uint64_t hash = hash_of(q.kernel, 1);
+  std::uint64_t sizes = 0;  // a sum: their order does not count
+  for (const SizeView& size : q.sizes) sizes += mixed(hash_of(size.text(), 2) + static_cast<std::uint64_t>(size.value));
+  hash = mixed(hash ^ sizes) + hash_of(q.gpu_name, 3);
+  if (!q.source_tag.empty()) hash += hash_of(q.source_tag, 4);
+  if (!q.compiler.empty()) hash += hash_of(q.compiler, 5);
+  if (!q.driver.empty()) hash += hash_of(q.driver, 6);
+  const auto wide = [](unsigned value) { return std::uint64_t{value}; };
+  hash ^= wide(q.block.x) << 40 | wide(q.block.y) << 20 | wide(q.block.z);
+  return mixed(hash + wide(static_cast<unsigned>(q.sm_count)));
+}
+
+bool is_whole(const Question& question) {
+  if (question.kernel.empty() || question.sizes.size() > most_sizes) return false;
+  for (std::size_t a = 0; a < question.sizes.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (question.sizes[a].text() == question.sizes[b].text()) return false;
+  return true;
+}
+
+KernelKey key_of(const Question& question) {
+  KernelKey key;
+  key.kernel = question.kernel;
+  for (const SizeView& size : question.sizes) key.sizes[std::string(size.text())] = size.value;
+  if (question.block.volume() != 0) key.block = question.block;
+  key.source_tag = question.source_tag;
+  key.compiler = question.compiler;
+  key.driver = question.driver;
+  return key;
+}
+
+GpuId gpu_of(const Question& question) {
+  return {std::string(question.gpu_name), question.compute_major, question.compute_minor, question.sm_count,
+          question.memory_clock_mhz};
+}
+
+bool same_answer(const Answer& a, const Answer& b) {
+  return a.policy == b.policy && a.match == b.match && a.miss == b.miss && a.stale == b.stale &&
+         a.size_distance == b.size_distance;
+}
+
+}  // namespace
+
+// A question with its own copies of the texts, and its answer.
+struct AnswerIndex::Entry {
+  Entry(const KernelKey& key, const Question& question, std::uint64_t hash_of_it) : hash(hash_of_it), asked(question) {
+    asked.kernel = keep(key.kernel);
+    for (const auto& [name, value] : key.sizes) {
+      const std::string_view kept = keep(name);
+      sizes.push_back({kept.data(), kept.size(), value});
+    }
+    asked.sizes = sizes;
+    asked.source_tag = keep(key.source_tag);
+    asked.compiler = keep(key.compiler);
+    asked.driver = keep(key.driver);
+    asked.gpu_name = keep(question.gpu_name);
+  }
+
+  const std::uint64_t hash;
+  std::atomic<std::uint64_t> generation{0};  // of the index, when the answer was right
+  std::atomic<const Kept*> kept{nullptr};
+  Question asked;
+  std::vector<SizeView> sizes;
+  std::deque<std::string> texts;
+
+  std::string_view keep(std::string_view text) { return texts.emplace_back(text); }
+
+  bool is_for(const Question& q) const {
+    if (asked.kernel != q.kernel || sizes.size() != q.sizes.size() || asked.gpu_name != q.gpu_name) return false;
+    if (asked.compute_major != q.compute_major || asked.compute_minor != q.compute_minor ||
+        asked.sm_count != q.sm_count || asked.memory_clock_mhz != q.memory_clock_mhz)
+      return false;
+    if (asked.block != q.block || asked.source_tag != q.source_tag || asked.compiler != q.compiler ||
+        asked.driver != q.driver)
+      return false;
+    // As many, and each of these among those: they are the same, whatever the order.
+    return std::all_of(sizes.begin(), sizes.end(), [&](const SizeView& mine) {
+      return std::any_of(q.sizes.begin(), q.sizes.end(),
+                         [&](const SizeView& s) { return s.value == mine.value && s.text() == mine.text(); });
+    });
+  }
+};
+
+// Open addressing, at most half full. Entries are added and never removed; a reader sees one whole or not at all.
+class AnswerIndex::Table {
+ public:
+  explicit Table(std::size_t slots) : slots_(slots) {}
+  std::size_t capacity() const { return slots_.size() / 2; }
+
+  const Entry* find(const Question& question, std::uint64_t hash) const {
+    for (std::size_t at = hash;; ++at) {
+      const Entry* entry = slots_[at & (slots_.size() - 1)].load(std::memory_order_acquire);
+      if (!entry || (entry->hash == hash && entry->is_for(question))) return entry;
+    }
+  }
+  void add(const Entry& entry) {
+    std::size_t at = entry.hash;
+    while (slots_[at & (slots_.size() - 1)].load(std::memory_order_relaxed)) ++at;
+    slots_[at & (slots_.size() - 1)].store(&entry, std::memory_order_release);
+  }
+
+ private:
+  std::vector<std::atomic<const Entry*>> slots_;  // a power of two
+};
+
+AnswerIndex::AnswerIndex(std::vector<std::filesystem::path> files, std::chrono::milliseconds check_interval,
+                         bool accept_stale)
+    : interval_ns_(std::max<std::int64_t>(0, std::chrono::nanoseconds(check_interval).count())),
+      accept_stale_(accept_stale) {
+  files_.reserve(files.size());
+  for (std::filesystem::path& file : files) files_.emplace_back(std::move(file));
+  tables_.push_back(std::make_unique<Table>(64));
+  table_ = tables_.back().get();
+}
+
+AnswerIndex::~AnswerIndex() = default;
+
+const AnswerIndex::Kept* AnswerIndex::find_kept(const Question& question, std::uint64_t hash) {
+  look_for_changes_if_due();
+  const Entry* entry = table_.load(std::memory_order_acquire)->find(question, hash);
+  if (!entry || entry->generation.load(std::memory_order_acquire) != generation_.load(std::memory_order_acquire))
+    return nullptr;
+  return entry->kept.load(std::memory_order_acquire);
+}
+
+Answer AnswerIndex::find(const Question& question) {
+  const std::uint64_t hash = hash_of(question);
+  if (const Kept* kept = find_kept(question, hash)) return kept->answer;
+  return find_slowly(question, hash);
+}
+
+regtune_status AnswerIndex::find(const Question& question, regtune_answer& out) {
+  const std::uint64_t hash = hash_of(question);
+  const std::size_t size = out.size;
+  if (const Kept* kept = find_kept(question, hash)) {
+    if (kept->answer) out = kept->in_c;
+    out.size = size;
+    return status_of(kept->answer);
+  }
+  const Answer answer = find_slowly(question, hash);
+  if (answer) out = c_answer(answer);
+  out.size = size;
+  return status_of(answer);
+}
+
+// One thread looks, the others go on with what there is. The first look is find_slowly's.
+void AnswerIndex::look_for_changes_if_due() {
+  const std::int64_t now = coarse_now_ns();
+  std::int64_t due = next_look_ns_.load(std::memory_order_relaxed);
+  if (now < due || !next_look_ns_.compare_exchange_strong(due, now + interval_ns_)) return;
+  if (due == 0 || !mutex_.try_lock()) return;
+  const std::lock_guard held(mutex_, std::adopt_lock);
+  look_for_changes();
+}
+
+void AnswerIndex::look_for_changes() {
+  has_looked_ = true;
+  bool changed = false;
+  for (CacheFile& file : files_) changed = file.look_for_changes() || changed;
+  if (changed) generation_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+Answer AnswerIndex::find_slowly(const Question& question, std::uint64_t hash) {
+  if (!is_whole(question)) return {nullptr, Match::none, Miss::bad_key, {}, 0};
+  const std::lock_guard lock(mutex_);
+  if (!has_looked_) look_for_changes();
+  const std::uint64_t generation = generation_.load(std::memory_order_acquire);
+  // Entries are this index's own; the table hands them out unchangeable to readers.
+  Entry* entry = const_cast<Entry*>(table_.load(std::memory_order_relaxed)->find(question, hash));
+  if (entry && entry->generation.load(std::memory_order_relaxed) == generation) return entry->kept.load()->answer;
+  const KernelKey key = key_of(question);
+  const GpuId gpu = gpu_of(question);
+  const Answer answer = climb_all(key, gpu);
+  const bool is_new = !entry;
+  if (is_new && entries_.size() >= most_entries) return answer;
+  if (is_new) {
+    entry = &entries_.emplace_back(key, question, hash);
+  }
+  const Kept* before = entry->kept.load(std::memory_order_relaxed);
+  if (!before || !same_answer(before->answer, answer))
+    entry->kept.store(&kept_.emplace_back(Kept{answer, c_answer(answer)}), std::memory_order_release);
+  entry->generation.store(generation, std::memory_order_release);
+  if (is_new) insert(*entry);
+  return answer;
+}
+
+Answer AnswerIndex::climb_all(const KernelKey& key, const GpuId& gpu) {
+  std::vector<Layer> layers;
+  for (CacheFile& file : files_) layers.push_back(file.answers(key.kernel));
+  return climb(key, gpu, layers, accept_stale_);
+}
+
+void AnswerIndex::insert(Entry& entry) {
+  if (entries_.size() <= tables_.back()->capacity()) {
+    tables_.back()->add(entry);
+    return;
+  }
+  auto grown = std::make_unique<Table>(tables_.back()->capacity() * 4);
+  for (const Entry& known : entries_) grown->add(known);  // this one is among them
+  table_.store(grown.get(), std::memory_order_release);
+  tables_.push_back(std::move(grown));
+}
+
+std::vector<std::string> AnswerIndex::problems() {
+  const std::lock_guard lock(mutex_);
+  if (!has_looked_) look_for_changes();
+  std::vector<std::string> said;
+  for (const CacheFile& file : files_)
+    if (!file.problem().empty()) said.push_back(file.problem());
+  return said;
+}
+
+std::vector<std::filesystem::path> AnswerIndex::files() const {
+  std::vector<std::filesystem::path> paths;
+  for (const CacheFile& file : files_) paths.push_back(file.path());
+  return paths;
+}
+
+}  // namespace regtune
