@@ -67,15 +67,15 @@ bool is_answerable(const regtune_jit_source& source, const regtune_key& key) {
 }
 
 void fill(const TunedFunction& found, regtune_jit_kernel& out) {
-  out.function = static_cast<CUfunc_st*>(found.function);
-  out.origin = found.origin;
+  out.function = static_cast<CUfunc_st*>(found.code.function);
+  out.origin = found.code.origin;
   out.looked_up = status_of(found.answer);
   out.answer = c_answer(found.answer);
   out.block[0] = found.block.x;
   out.block[1] = found.block.y;
   out.block[2] = found.block.z;
   out.dynamic_shared_bytes = static_cast<std::size_t>(found.dynamic_shared_bytes);
-  out.entry = found.entry.c_str();
+  out.entry = found.code.entry.c_str();
 }
 
 }  // namespace
@@ -107,9 +107,9 @@ regtune_jit_status regtune_jit_load(regtune_jit* jit, const regtune_jit_source* 
       return REGTUNE_JIT_BAD_CALL;
     }
     const std::shared_ptr<const TunedFunction> found = jit->functions.load(question_of(*source, *key));
-    message() = found->message;
-    if (found->status == REGTUNE_JIT_OK) fill(*found, *kernel);
-    return found->status;
+    message() = found->code.message;
+    if (found->code.status == REGTUNE_JIT_OK) fill(*found, *kernel);
+    return found->code.status;
   } catch (const Error& error) {
     message() = error.what();
     return REGTUNE_JIT_BAD_CALL;

@@ -7,16 +7,34 @@
 namespace regtune {
 namespace {
 
+void add(FieldHash& hash, const JitSource& source, std::uint64_t context) {
+  hash.add("context", static_cast<std::int64_t>(context));
+  hash.add("text", source.text).add("path", source.path).add("kernel", source.kernel);
+  for (const std::string& option : source.options.options) hash.add("option", option);
+  hash.add("cap", source.options.cap);
+}
+
 std::string hash_of(const FunctionQuestion& question, std::uint64_t context) {
   FieldHash hash;
-  hash.add("context", static_cast<std::int64_t>(context));
-  hash.add("text", question.source.text).add("path", question.source.path);
-  for (const std::string& option : question.source.options.options) hash.add("option", option);
-  hash.add("cap", question.source.options.cap);
+  add(hash, question.source, context);
   const KernelKey& key = question.key;
-  hash.add("kernel", key.kernel).add("sizes", regtune::hash_of(key.sizes)).add("tag", key.source_tag);
+  hash.add("name", key.kernel).add("sizes", regtune::hash_of(key.sizes)).add("tag", key.source_tag);
   hash.add("compiler", key.compiler).add("driver", key.driver);
   if (key.block) hash.add("x", key.block->x).add("y", key.block->y).add("z", key.block->z);
+  return hash.hex();
+}
+
+// All that the code depends on.
+std::string hash_of(const JitSource& source, std::uint64_t context, const TunedPolicy* stored) {
+  FieldHash hash;
+  add(hash, source, context);
+  if (!stored) return hash.hex();
+  const TunedBudget& best = stored->best;
+  hash.add("file", stored->file).add("stored as", stored->kernel).add("source", stored->source_tag);
+  hash.add("architecture", stored->architecture).add("policy", static_cast<std::int64_t>(best.policy.index()));
+  hash.add("option", best.option).add("attribute", best.attribute).add("defines", best.defines);
+  hash.add("instance", best.instance).add("code", best.code_hash).add("dynamic", best.dynamic_shared_bytes);
+  hash.add("most threads", best.max_threads_per_block).add("threads", best.required_threads_per_block);
   return hash.hex();
 }
 
@@ -42,11 +60,12 @@ void add_line(std::string& text, const std::string& line) {
 
 }  // namespace
 
-std::shared_ptr<TunedFunctions::Entry> TunedFunctions::entry_of(const std::string& question) {
+template <typename T>
+std::shared_ptr<TunedFunctions::Once<T>> TunedFunctions::place_in(Kept<T>& kept, const std::string& hash) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Entry>& entry = entries_[question];
-  if (!entry) entry = std::make_shared<Entry>();
-  return entry;
+  std::shared_ptr<Once<T>>& place = kept[hash];
+  if (!place) place = std::make_shared<Once<T>>();
+  return place;
 }
 
 Driver* TunedFunctions::driver(std::string& why_not) {
@@ -58,8 +77,8 @@ Driver* TunedFunctions::driver(std::string& why_not) {
 std::shared_ptr<const TunedFunction> TunedFunctions::load(const FunctionQuestion& question) {
   const auto failed = [](regtune_jit_status status, std::string message) {
     auto function = std::make_shared<TunedFunction>();
-    function->status = status;
-    function->message = std::move(message);
+    function->code.status = status;
+    function->code.message = std::move(message);
     return function;
   };
   std::string why_not;
@@ -70,31 +89,31 @@ std::shared_ptr<const TunedFunction> TunedFunctions::load(const FunctionQuestion
   if (!opened->current_context(context, ordinal))
     return failed(REGTUNE_JIT_NO_CONTEXT, "no CUDA context is current in this thread; make one, or set it");
 
-  const std::shared_ptr<Entry> entry = entry_of(hash_of(question, context));
-  const std::lock_guard lock(entry->mutex);
-  if (entry->function) return entry->function;
-  auto function = std::make_shared<const TunedFunction>(answer(*opened, question, ordinal));
-  // Neither a missing compiler nor a driver without memory is for ever; a source that does not compile is.
-  if (function->status == REGTUNE_JIT_OK || function->status == REGTUNE_JIT_NOT_COMPILED) entry->function = function;
+  const auto place = place_in(functions_, hash_of(question, context));
+  const std::lock_guard lock(place->mutex);
+  if (place->made) return place->made;
+  auto function = std::make_shared<const TunedFunction>(answer(*opened, question, context, ordinal));
+  if (function->code.is_final()) place->made = function;
   return function;
 }
 
-TunedFunction TunedFunctions::answer(Driver& driver, const FunctionQuestion& question, int ordinal) {
+TunedFunction TunedFunctions::answer(Driver& driver, const FunctionQuestion& question, std::uint64_t context,
+                                     int ordinal) {
   TunedFunction out;
   JitSource source = question.source;
   if (source.text.empty()) {
     std::optional<std::string> text = read_text(source.path);
     if (!text) {
-      out.status = REGTUNE_JIT_NOT_COMPILED;
-      out.message = source.path + ": cannot be read";
+      out.code.status = REGTUNE_JIT_NOT_COMPILED;
+      out.code.message = source.path + ": cannot be read";
       return out;
     }
     source.text = std::move(*text);
   }
   GpuState gpu;
   if (const CudaStatus status = driver.describe(ordinal, gpu); !status.ok()) {
-    out.status = REGTUNE_JIT_NO_DRIVER;
-    out.message = status.text;
+    out.code.status = REGTUNE_JIT_NO_DRIVER;
+    out.code.message = status.text;
     return out;
   }
   const std::string architecture = "sm_" + std::to_string(gpu.id.compute_major * 10 + gpu.id.compute_minor);
@@ -102,18 +121,34 @@ TunedFunction TunedFunctions::answer(Driver& driver, const FunctionQuestion& que
   KernelKey key = question.key;
   if (key.source_tag.empty()) key.source_tag = tag;
   out.answer = cache_.find(key, gpu.id);
+  {
+    const auto place = place_in(codes_, hash_of(source, context, out.answer.policy));
+    const std::lock_guard lock(place->mutex);
+    std::shared_ptr<const LoadedCode> code = place->made;
+    if (!code)
+      code = std::make_shared<const LoadedCode>(load_code(driver, source, tag, architecture, out.answer.policy));
+    if (code->is_final()) place->made = code;
+    out.code = *code;
+  }
   if (key.block) out.block = *key.block;
+  if (out.code.origin != REGTUNE_JIT_AUTHORS && out.answer) {
+    if (!key.block) out.block = out.answer->best.block;
+    out.dynamic_shared_bytes = out.answer->best.dynamic_shared_bytes;
+  }
+  return out;
+}
 
-  if (out.answer) {
-    const TunedPolicy& stored = *out.answer;
-    if (!key.block) out.block = stored.best.block;
-    out.dynamic_shared_bytes = stored.best.dynamic_shared_bytes;
-    if (stored.architecture == architecture && load_stored(driver, tag, out)) return out;
-    if (const std::string instance = template_id_in(stored.signature); instance.empty())
-      source.entry = stored.kernel;
+LoadedCode TunedFunctions::load_code(Driver& driver, JitSource source, const std::string& tag,
+                                     const std::string& architecture, const TunedPolicy* stored) {
+  LoadedCode out;
+  if (stored) {
+    const bool same = stored->source_tag == tag && stored->architecture == architecture;
+    if (same && load_stored(driver, *stored, out)) return out;
+    if (const std::string instance = template_id_in(stored->signature); instance.empty())
+      source.entry = stored->kernel;
     else if (source.kernel.find('<') == std::string::npos)
       source.kernel = instance;
-    if (load_compiled(driver, source, architecture, &stored.best, out)) return out;
+    if (load_compiled(driver, source, architecture, &stored->best, out)) return out;
     if (out.status == REGTUNE_JIT_NO_COMPILER) return out;
     add_line(out.message, "the stored budget is not used");
   }
@@ -121,15 +156,13 @@ TunedFunction TunedFunctions::answer(Driver& driver, const FunctionQuestion& que
   return out;
 }
 
-bool TunedFunctions::load_stored(Driver& driver, const std::string& tag, TunedFunction& out) {
-  const TunedPolicy& stored = *out.answer;
-  if (stored.source_tag != tag) return false;
+bool TunedFunctions::load_stored(Driver& driver, const TunedPolicy& stored, LoadedCode& out) {
   std::string why_not;
   const std::optional<StoredCode> code = stored_code(stored, why_not);
   add_line(out.message, why_not);
   if (!code) return false;
   LoadedKernel loaded;
-  const CudaStatus status = driver.load(code->cubin, code->entry, out.dynamic_shared_bytes, loaded);
+  const CudaStatus status = driver.load(code->cubin, code->entry, stored.best.dynamic_shared_bytes, loaded);
   if (!status.ok()) {
     add_line(out.message, "the stored code does not load: " + status.text);
     return false;
@@ -141,7 +174,7 @@ bool TunedFunctions::load_stored(Driver& driver, const std::string& tag, TunedFu
 }
 
 bool TunedFunctions::load_compiled(Driver& driver, const JitSource& source, const std::string& architecture,
-                                   const TunedBudget* budget, TunedFunction& out) {
+                                   const TunedBudget* budget, LoadedCode& out) {
   JitCode code;
   try {
     const std::lock_guard lock(compiling_);
@@ -157,7 +190,8 @@ bool TunedFunctions::load_compiled(Driver& driver, const JitSource& source, cons
     return false;
   }
   LoadedKernel loaded;
-  if (const CudaStatus status = driver.load(code.cubin, code.entry, out.dynamic_shared_bytes, loaded); !status.ok()) {
+  const std::int64_t dynamic_shared_bytes = budget ? budget->dynamic_shared_bytes : 0;
+  if (const CudaStatus status = driver.load(code.cubin, code.entry, dynamic_shared_bytes, loaded); !status.ok()) {
     out.status = REGTUNE_JIT_NOT_LOADED;
     add_line(out.message, code.entry + ": " + status.text);
     return false;

@@ -20,15 +20,21 @@ struct FunctionQuestion {
   KernelKey key;
 };
 
-struct TunedFunction {
+struct LoadedCode {
   regtune_jit_status status = REGTUNE_JIT_OK;
   void* function = nullptr;
   regtune_jit_origin origin = REGTUNE_JIT_AUTHORS;
+  std::string entry;
+  std::string message;  // why it failed, or why a better code was not used
+  // Neither a missing compiler nor a driver without memory is for ever; a source that does not compile is.
+  bool is_final() const { return status == REGTUNE_JIT_OK || status == REGTUNE_JIT_NOT_COMPILED; }
+};
+
+struct TunedFunction {
+  LoadedCode code;
   Answer answer;
   Dim3 block{0, 0, 0};
   std::int64_t dynamic_shared_bytes = 0;
-  std::string entry;
-  std::string message;  // why it failed, or why a better code was not used
 };
 
 class TunedFunctions {
@@ -39,22 +45,31 @@ class TunedFunctions {
   std::shared_ptr<const TunedFunction> load(const FunctionQuestion& question);
 
  private:
-  // Held while the question is answered, so that the next thread waits for the answer.
-  struct Entry {
+  // Held while what belongs into it is made, so that the next thread waits for that.
+  template <typename T>
+  struct Once {
     std::mutex mutex;
-    std::shared_ptr<const TunedFunction> function;
+    std::shared_ptr<const T> made;
   };
-  std::shared_ptr<Entry> entry_of(const std::string& question);
+  template <typename T>
+  using Kept = std::map<std::string, std::shared_ptr<Once<T>>>;
+  template <typename T>
+  std::shared_ptr<Once<T>> place_in(Kept<T>& kept, const std::string& hash);
+
   Driver* driver(std::string& why_not);
-  TunedFunction answer(Driver& driver, const FunctionQuestion& question, int ordinal);
-  bool load_stored(Driver& driver, const std::string& tag, TunedFunction& out);
+  TunedFunction answer(Driver& driver, const FunctionQuestion& question, std::uint64_t context, int ordinal);
+  // Of the answer's best budget; of the author's own without an answer.
+  LoadedCode load_code(Driver& driver, JitSource source, const std::string& tag, const std::string& architecture,
+                       const TunedPolicy* stored);
+  bool load_stored(Driver& driver, const TunedPolicy& stored, LoadedCode& out);
   bool load_compiled(Driver& driver, const JitSource& source, const std::string& architecture,
-                     const TunedBudget* budget, TunedFunction& out);
+                     const TunedBudget* budget, LoadedCode& out);
 
   Cache cache_;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // of the three below
   std::unique_ptr<Driver> driver_;
-  std::map<std::string, std::shared_ptr<Entry>> entries_;
+  Kept<TunedFunction> functions_;  // by question
+  Kept<LoadedCode> codes_;         // by source and budget: questions of many sizes have few codes
   std::mutex compiling_;
   JitCompiler compiler_;
 };

@@ -70,7 +70,8 @@ class Jit : public testing::Test {
     store.keep_result({as.source, {}, as.compiler, record.architecture, as.kernel, "test"}, as.best, {}, result);
   }
 
-  regtune_jit_status load(regtune_jit_kernel& kernel, const char* text = kText, const char* name = "sgemm") {
+  regtune_jit_status load(regtune_jit_kernel& kernel, const char* text = kText, const char* name = "sgemm",
+                          std::int64_t n = 1024) {
     if (!jit_) {
       const std::string file = cache().string();
       regtune_options options = REGTUNE_OPTIONS;
@@ -83,7 +84,7 @@ class Jit : public testing::Test {
     source.path = "k.cu";
     source.options = &kOption;
     source.option_count = 1;
-    const regtune_size size = {"n", 1024};
+    const regtune_size size = {"n", n};
     regtune_key key = REGTUNE_KEY;
     key.kernel = name;
     key.sizes = &size;
@@ -227,6 +228,16 @@ TEST_F(Jit, ThreadsShareOneFunctionAndContextsDoNot) {
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2) << lines;
 }
 
+TEST_F(Jit, QuestionsWithOneCodeShareAFunction) {
+  store(false);
+  regtune_jit_kernel first = REGTUNE_JIT_KERNEL;
+  regtune_jit_kernel second = REGTUNE_JIT_KERNEL;
+  ASSERT_EQ(load(first), REGTUNE_JIT_OK) << regtune_jit_message();
+  ASSERT_EQ(load(second, kText, "sgemm", 2048), REGTUNE_JIT_OK) << regtune_jit_message();
+  EXPECT_EQ(second.answer.match, REGTUNE_MATCH_NEAREST_SIZES);
+  EXPECT_EQ(first.function, second.function);
+}
+
 TEST_F(Jit, DoesNotLoadACodeFromAFileThatOthersMayWrite) {
   store(true);
   fs::permissions(cache(), fs::perms(0666));
@@ -266,6 +277,7 @@ TEST_F(Jit, FallsBackWhereTheDriverRefusesTheCode) {
   setenv("FAKE_CUDA_REFUSE", "2", 1);
   ASSERT_EQ(load(kernel), REGTUNE_JIT_OK) << regtune_jit_message();
   EXPECT_EQ(kernel.origin, REGTUNE_JIT_AUTHORS);
+  EXPECT_EQ(kernel.block[0], 0u);  // the author's own launch
   EXPECT_TRUE(message_holds("the stored budget is not used")) << regtune_jit_message();
 }
 

@@ -216,7 +216,7 @@ TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
       const std::string module = module_of(header);
       const bool of_jit = fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "jit" / header) ||
                           fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "jit/include" / header);
-      if (!is_jit) EXPECT_FALSE(of_jit) << file.path << ": " << header;
+      EXPECT_TRUE(is_jit || !of_jit) << file.path << ": " << header;
       if (!is_jit && !(file.path.rfind("tuner/", 0) == 0 && has(built, file.module))) continue;
       if (of_jit || has(kMadeByTheBuild, module)) continue;
       const bool of_tuner = fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "tuner" / header);

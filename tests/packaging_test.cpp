@@ -46,7 +46,7 @@ TEST_F(Packaging, AnOutsideProjectNeedsOnlyWhatIsInstalledWhereverItWasMovedTo) 
   const std::string in_sanitized_builds =
       " -DCMAKE_C_FLAGS=" REGTUNE_SANITIZE_FLAGS " -DCMAKE_CXX_FLAGS=" REGTUNE_SANITIZE_FLAGS;
   done("'" + kCMake + "' -G Ninja -S '" + sources_ + "/tests/outside' -B " + quoted(outside) +
-       " -DCMAKE_PREFIX_PATH=" + quoted(prefix) + in_sanitized_builds);
+       " -DCMAKE_PREFIX_PATH=" + quoted(prefix) + " -DOUTSIDE_CACHE='" + cache_ + "'" + in_sanitized_builds);
   const std::string build = "'" + kCMake + "' --build " + quoted(outside);
   const std::string built = done(build);
   EXPECT_TRUE(holds(built, "2 codes checked, no breach"));  // CMAKE_CUDA_ARCHITECTURES names two
@@ -60,6 +60,7 @@ TEST_F(Packaging, AnOutsideProjectNeedsOnlyWhatIsInstalledWhereverItWasMovedTo) 
   EXPECT_TRUE(holds(breach.text, "takes 10 registers, and 4 are allowed"));
   done(build + " --target analysis");
   EXPECT_TRUE(holds(text_of(outside / "regtune/analysis/scale.txt"), "author's code"));
+  if (run(quoted(prefix / "bin/regtune") + " export --help").exit_code == 0) done(build + " --target exported");
 }
 
 TEST_F(Packaging, TheExampleLibraryIsBuiltAndSaysThatThereIsNoGpu) {
