@@ -75,6 +75,9 @@ void spell_budget(TunedBudget& budget) {
   budget.attribute.clear();
   if (const auto* cap = std::get_if<RegisterCap>(&budget.policy))
     budget.option = "--maxrregcount=" + std::to_string(cap->registers_per_thread);
+  if (budget.register_usage_level >= 0)
+    budget.option += (budget.option.empty() ? "" : " ") + std::string("--ptxas-options=--register-usage-level=") +
+                     std::to_string(budget.register_usage_level);
   if (const auto* most = std::get_if<MaxRegisters>(&budget.policy))
     budget.attribute = "__maxnreg__(" + std::to_string(most->registers_per_thread) + ")";
   if (const auto* bounds = std::get_if<LaunchBounds>(&budget.policy)) {

@@ -18,16 +18,6 @@ std::string_view view(const char* text) {
   return text ? std::string_view(text) : std::string_view();
 }
 
-std::vector<std::filesystem::path> paths_in(std::string_view list) {
-  std::vector<std::filesystem::path> paths;
-  while (!list.empty()) {
-    const auto end = std::min(list.find(':'), list.size());
-    if (end != 0) paths.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return paths;
-}
-
 // The first version's structures: nothing is smaller.
 template <typename T>
 bool is_set(const T* structure) {

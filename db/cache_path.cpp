@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
 
 #include "regtune/error.hpp"
 
@@ -36,15 +35,19 @@ fs::path default_cache_path() {
               "with --cache FILE");
 }
 
-std::vector<fs::path> system_cache_path() {
-  std::vector<fs::path> entries;
-  const char* given = variable("REGTUNE_CACHE_PATH");
-  std::string_view rest = given ? given : "";
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find(':'), rest.size());
-    if (end != 0) entries.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+std::vector<fs::path> paths_in(std::string_view list) {
+  std::vector<fs::path> paths;
+  while (!list.empty()) {
+    const auto end = std::min(list.find(':'), list.size());
+    if (end != 0) paths.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
   }
+  return paths;
+}
+
+std::vector<fs::path> system_cache_path() {
+  const char* given = variable("REGTUNE_CACHE_PATH");
+  std::vector<fs::path> entries = paths_in(given ? given : "");
   entries.emplace_back(system_folder);
   return entries;
 }

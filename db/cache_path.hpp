@@ -3,6 +3,7 @@
 // looks at no file but for the names in the folders that are given.
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace regtune {
@@ -12,6 +13,8 @@ namespace regtune {
 std::filesystem::path default_cache_path();
 std::optional<std::filesystem::path> find_default_cache_path();  // empty where none of them is set
 
+// Separated by colons; empty ones are left out.
+std::vector<std::filesystem::path> paths_in(std::string_view list);
 // What is read below the user's file: the entries of $REGTUNE_CACHE_PATH, then /usr/share/regtune.
 std::vector<std::filesystem::path> system_cache_path();
 // Each folder replaced by its *.db files, in the order of their names.

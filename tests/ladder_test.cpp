@@ -235,5 +235,19 @@ TEST_F(Ladder, WithoutACapabilityOnlyTheSameModelAnswers) {
   EXPECT_EQ(ask(GpuId{"A100-SXM4-80GB"}, {{"n", 4096}}).match, Match::nearest_sizes);
 }
 
+TEST(SpelledBudget, NamesEveryOptionThatItsCodeNeeds) {
+  TunedBudget budget;
+  budget.policy = RegisterCap{57};
+  budget.register_usage_level = 10;
+  budget.macros = {{"TILE", "16"}, {"UNROLL", "4"}};
+  spell_budget(budget);
+  EXPECT_EQ(budget.option, "--maxrregcount=57 --ptxas-options=--register-usage-level=10");
+  EXPECT_EQ(budget.defines, "-DTILE=16 -DUNROLL=4");
+  budget.policy = LaunchBounds{256, 0};
+  spell_budget(budget);
+  EXPECT_EQ(budget.option, "--ptxas-options=--register-usage-level=10");
+  EXPECT_EQ(budget.attribute, "__launch_bounds__(256)");
+}
+
 }  // namespace
 }  // namespace regtune

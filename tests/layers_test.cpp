@@ -52,6 +52,7 @@ const std::vector<Names>& layers() {
        "ptxas_report",
        "scratch_folder",
        "source_scan",
+       "source_tag",
        "stand_ins",
        "statistics",
        "timing_text",
@@ -69,7 +70,7 @@ const std::vector<Names>& layers() {
       // the stages, in the order in which they build on each other
       {"code_equality", "compile_commands", "launched_instances", "macros", "nvjitlink", "race_field", "record_json",
        "signature", "static_facts"},
-      {"argument_plan", "device_slice", "template_arguments"},
+      {"argument_plan", "budget_text", "device_slice", "template_arguments"},
       {"confirmation", "source"},
       {"compile_request", "link_options"},
       {"compilers"},
@@ -85,6 +86,10 @@ const std::vector<Names>& layers() {
       {"analysis_report", "cli_options", "explain", "replay_command", "verify_command"},
       {"cli"},
       {"main"},
+      // jit: on what opens CUDA's libraries and on the results; nothing of regtune stands on it
+      {"regtune_jit", "stored_code", "compiled_code"},
+      {"tuned_functions"},
+      {"jit_api"},
   };
   return table;
 }
@@ -136,7 +141,7 @@ const std::vector<File>& files() {
   static const std::vector<File> found = [] {
     std::vector<File> all;
     const fs::path root = REGTUNE_SOURCE_FOLDER;
-    for (const char* folder : {"db", "tuner"}) {
+    for (const char* folder : {"db", "tuner", "jit"}) {
       for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
         const std::string extension = entry.path().extension().string();
         if (extension != ".hpp" && extension != ".cpp" && extension != ".h" && extension != ".c") continue;
@@ -176,7 +181,7 @@ TEST(Layers, EveryFileHasItsPlace) {
   for (const File& file : files()) {
     const std::optional<std::size_t> layer = layer_of(file.module);
     ASSERT_TRUE(layer) << file.path << " is in no layer of tests/layers_test.cpp: put it into one";
-    EXPECT_EQ(*layer >= kFirstTunerLayer, file.path.rfind("tuner/", 0) == 0) << file.path;
+    EXPECT_EQ(*layer < kFirstTunerLayer, file.path.rfind("db/", 0) == 0) << file.path;
   }
 }
 
@@ -198,6 +203,25 @@ TEST(Layers, TheResultsNeverIncludeTheTuner) {
     if (file.path.rfind("db/", 0) != 0) continue;
     for (const std::string& header : file.quoted)
       EXPECT_FALSE(fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "tuner" / header)) << file.path << ": " << header;
+  }
+}
+
+// A program that runs kernels gets no compiler pool, no Lua and no command line with it: only these are in its library.
+TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
+  const Names built{"compiler_reply", "budget_text", "driver",     "dynamic_library", "macros",
+                    "nvrtc",          "source_scan", "source_tag", "stand_ins",       "toolkit"};
+  for (const File& file : files()) {
+    const bool is_jit = file.path.rfind("jit/", 0) == 0;
+    for (const std::string& header : file.quoted) {
+      const std::string module = module_of(header);
+      const bool of_jit = fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "jit" / header) ||
+                          fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "jit/include" / header);
+      EXPECT_TRUE(is_jit || !of_jit) << file.path << ": " << header;
+      if (!is_jit && !(file.path.rfind("tuner/", 0) == 0 && has(built, file.module))) continue;
+      if (of_jit || has(kMadeByTheBuild, module)) continue;
+      const bool of_tuner = fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "tuner" / header);
+      EXPECT_TRUE(!of_tuner || has(built, module)) << file.path << ": " << header;
+    }
   }
 }
 

@@ -1,13 +1,11 @@
 // The shared library as others get it: what it shows, what it needs, and that C programs can use it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
 
+#include "shell.hpp"
 #include "temporary_folder.hpp"
 
 namespace regtune {
@@ -16,22 +14,6 @@ namespace {
 const std::string kLibrary = REGTUNE_DB_LIBRARY;
 const std::string kSource = REGTUNE_SOURCE_FOLDER;
 const std::string kCache = kSource + "/tests/data/caches/version_1.db";
-
-struct Said {
-  int exit_code = -1;
-  std::string text;  // both outputs
-};
-
-Said run(const std::string& command) {
-  Said said;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return said;
-  char buffer[4096];
-  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) said.text.append(buffer, got);
-  const int status = pclose(pipe);
-  said.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return said;
-}
 
 TEST(LookupLibrary, ShowsItsTwoInterfacesAndNothingElse) {
   const Said names = run("nm -D --defined-only --demangle=auto '" + kLibrary + "'");

@@ -68,7 +68,8 @@ find_cuda_toolkit() {
 set_up() {
   local packages=(g++ cmake ninja-build libboost-program-options-dev libsqlite3-dev libtomlplusplus-dev
     nlohmann-json3-dev libxxhash-dev libfmt-dev liblua5.4-dev)
-  [[ $1 == tests ]] && packages+=(libgtest-dev libgmock-dev clang-format clang-tidy ccache)
+  [[ $1 == tests ]] && packages+=(libgtest-dev libgmock-dev clang-format clang-tidy ccache pkg-config
+    dpkg-dev)
   install_packages "${packages[@]}"
   find_cuda_toolkit
 }

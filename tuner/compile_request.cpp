@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "budget_text.hpp"
 #include "macros.hpp"
 
 namespace regtune {
@@ -21,71 +22,11 @@ std::vector<std::string> without_pre_included(std::vector<std::string> options) 
   return options;
 }
 
-// The third launch bound stays where its author wrote it, since it may name template parameters, and nothing else
-// of it stays. The attribute that says it must repeat the other two, for of two the later counts; with zeros it
-// says the cluster's blocks alone (.maxclusterrank without .maxntid, measured with NVRTC 13.0), and a cap binds.
-std::string declared_bounds(const RegisterPolicy& policy, bool keeps_cluster) {
-  // The compiler refuses __maxnreg__ beside any launch bound.
-  if (!keeps_cluster || std::holds_alternative<MaxRegisters>(policy))
-    return "#undef __launch_bounds__\n#define __launch_bounds__(...)\n";
-  const auto* bounds = std::get_if<LaunchBounds>(&policy);
-  return fmt::format(
-      "#undef __launch_bounds__\n"
-      "#define regtune_fourth(a, b, c, d, ...) d\n#define regtune_no_cluster(...)\n"
-      "#define regtune_cluster(threads, blocks, cluster) __attribute__((launch_bounds({}, {}, cluster)))\n"
-      "#define __launch_bounds__(...) regtune_fourth(__VA_ARGS__, regtune_cluster, regtune_no_cluster, "
-      "regtune_no_cluster, )(__VA_ARGS__)\n",
-      bounds ? bounds->max_threads_per_block : 0, bounds ? bounds->min_blocks_per_sm : 0);
-}
-
-std::string prelude(const RegisterPolicy& policy, bool keeps_cluster) {
-  if (std::holds_alternative<AuthorsOwn>(policy)) return "";
-  std::string attributes;
-  if (const auto* bounds = std::get_if<LaunchBounds>(&policy)) {
-    attributes = bounds->min_blocks_per_sm == 0
-                     ? fmt::format(" __attribute__((launch_bounds({})))", bounds->max_threads_per_block)
-                     : fmt::format(" __attribute__((launch_bounds({}, {})))", bounds->max_threads_per_block,
-                                   bounds->min_blocks_per_sm);
-  } else if (const auto* most = std::get_if<MaxRegisters>(&policy)) {
-    attributes = fmt::format(" __attribute__((maxnreg({})))", most->registers_per_thread);
-  }
-  // Text in front of the source, not -D: NVRTC's built-in header, which comes before both, defines these
-  // names and would define them again over a -D.
-  return fmt::format(
-      "{}#undef __maxnreg__\n#define __maxnreg__(...)\n"
-      "#undef __global__\n#define __global__ __attribute__((global)){}\n",
-      declared_bounds(policy, keeps_cluster), attributes);
-}
-
-std::string quoted_literal(const std::string& path) {
-  std::string text = "\"";
-  for (const char c : path) {
-    if (c == '"' || c == '\\') text += '\\';
-    text += c;
-  }
-  return text + "\"";
-}
-
-// The text of a build, taken apart where headers that are precompiled end.
-struct BuildText {
-  std::string headers;  // empty: there is no such part
-  std::string rest;
-};
-
-BuildText build_text(const CompileUnit& unit, const Build& build) {
-  const std::string file = quoted_literal(unit.source.path.string());
-  const std::string text = with_macros(compiled_text(unit), build.choice.macros);
-  const std::size_t header_end = unit.header_end == 0 ? 0 : end_of_headers(text);
-  const std::string headers = text.substr(0, header_end);
-  const auto header_lines = std::count(headers.begin(), headers.end(), '\n');
-  const std::string macros = missing_macros(compiled_text(unit), build.choice.macros);
-  // Without anything in front no #line is needed.
-  const std::string in_front = macros.empty() ? "" : macros + fmt::format("#line 1 {}\n", file);
-  std::string rest = prelude(build.policy, unit.keeps_cluster);
-  if (build.choice.renamed) rest += fmt::format("#define {0} cutlass_{0}\n", unit.kernel_name);
-  rest += fmt::format("#line {} {}\n{}", header_lines + 1, file, text.substr(header_end));
-  if (header_end == 0) return {"", in_front + rest};
-  return {in_front + headers, rest};
+BudgetText build_text(const CompileUnit& unit, const Build& build) {
+  AuthorText author{compiled_text(unit), unit.source.path.string(), unit.header_end != 0, unit.keeps_cluster,
+                    build.choice.macros};
+  if (build.choice.renamed) author.renamed = unit.kernel_name;
+  return budget_text(author, build.policy);
 }
 
 std::vector<std::string> renamed(const CompileUnit& unit, const Build& build, std::vector<std::string> expressions) {
@@ -119,7 +60,7 @@ NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcO
   NvrtcRequest request;
   request.output = output;
   request.file_name = unit.source.path.string();
-  const BuildText text = build_text(unit, build);
+  const BudgetText text = build_text(unit, build);
   // NVRTC precompiles no headers behind a #line, and without anything in front none is needed.
   request.source = text.headers + (text.headers.empty() ? "" : "\n#pragma nv_hdrstop\n") + text.rest;
   request.name_expressions = name_expressions(unit, build);
@@ -155,7 +96,7 @@ NvccRequest nvcc_request(const CompileUnit& unit, const Build& build, NvrtcOutpu
   request.name_expressions = name_expressions(unit, build);
   const bool untouched = build == Build{AuthorsOwn{}} && request.name_expressions.empty();
   if (!untouched) {
-    const BuildText text = build_text(unit, build);
+    const BudgetText text = build_text(unit, build);
     request.text = text.headers + (text.headers.empty() ? "" : "\n") + text.rest;
     request.text += instances_text(request.name_expressions);
   }

@@ -27,7 +27,8 @@ namespace regtune {
                               apply(cuGraphAddKernelNode) apply(cuGraphInstantiate) apply(cuGraphLaunch)             \
                                   apply(cuGraphDestroy) apply(cuGraphExecDestroy) apply(cuGetErrorName)              \
                                       apply(cuGetErrorString) apply(cuLaunchCooperativeKernel)                       \
-                                          apply(cuOccupancyMaxActiveBlocksPerMultiprocessor) apply(cuCtxGetDevice)
+                                          apply(cuOccupancyMaxActiveBlocksPerMultiprocessor) apply(cuCtxGetDevice)   \
+                                              apply(cuCtxGetCurrent) apply(cuCtxGetId)
 
 struct Driver::Library {
   explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
@@ -169,6 +170,18 @@ CudaStatus Driver::make_context(int ordinal) {
   if (code == CUDA_SUCCESS) code = library_->cuEventCreate_call(&library_->started, CU_EVENT_DEFAULT);
   if (code == CUDA_SUCCESS) code = library_->cuEventCreate_call(&library_->stopped, CU_EVENT_DEFAULT);
   return library_->status(code);
+}
+
+bool Driver::current_context(std::uint64_t& id, int& ordinal) const {
+  CUcontext context = nullptr;
+  if (library_->cuCtxGetCurrent_call(&context) != CUDA_SUCCESS || !context) return false;
+  unsigned long long number = 0;
+  CUdevice device = 0;
+  if (library_->cuCtxGetId_call(context, &number) != CUDA_SUCCESS) return false;
+  if (library_->cuCtxGetDevice_call(&device) != CUDA_SUCCESS) return false;
+  id = number;
+  ordinal = device;  // a device's handle is its ordinal
+  return true;
 }
 
 CudaStatus Driver::free_memory(std::int64_t& bytes) const {

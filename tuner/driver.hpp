@@ -47,6 +47,8 @@ class Driver {
   CudaStatus describe(int ordinal, GpuState& state) const;
   std::string pci_bus_id(int ordinal) const;
   CudaStatus make_context(int ordinal);
+  // Of the calling thread: an id that no other context of this process ever has, and the device. False: there is none.
+  bool current_context(std::uint64_t& id, int& ordinal) const;
   CudaStatus free_memory(std::int64_t& bytes) const;
 
   CudaStatus allocate(std::int64_t bytes, DeviceAddress& address) const;

@@ -100,14 +100,6 @@ std::vector<std::string> options_given(const LaunchDescription& description, Fro
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
                          const CompilerIdentity& compiler);
 
-// The end of the leading run of directives and comments that holds all its includes, outside any #if. Nothing of it may
-// declare a kernel: the prelude stands behind it. 0: there is no such run.
-std::size_t end_of_headers(std::string_view text);
-
-// A kernel's name without its namespaces and arguments, and where it begins: "ns::sgemm<128, float>" -> "sgemm", 4.
-std::string last_name(const std::string& wanted);
-std::size_t begin_of_last_name(const std::string& name);
-
 // 32 hex digits over the text, the text of every file of the author's that it includes, the options and the
 // template-ids. With the architecture and the compiler's build, which are keyed beside it, equal exactly when
 // the same machine code is to be expected.

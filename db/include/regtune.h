@@ -106,7 +106,7 @@ typedef struct regtune_budget {
   double speedup;           /* over the author's code, and its confidence interval */
   double speedup_low;
   double speedup_high;
-  const char* option;    /* "--maxrregcount=57", or "" */
+  const char* option;    /* "--maxrregcount=57", several apart by spaces, or "" */
   const char* attribute; /* "__launch_bounds__(256, 3)", "__maxnreg__(64)", or "" */
   const char* defines;   /* "-DUNROLL=4 -DTILE=16", or "" */
   const char* instance;  /* of a kernel template: "scale<4, float>", or "" */

@@ -73,7 +73,7 @@ struct TunedBudget {
   double speedup_low = 1;
   double speedup_high = 1;
 
-  // "--maxrregcount=57", or empty: the compiler's option that asks for the budget.
+  // "--maxrregcount=57", or empty: the compiler's options that ask for the budget, apart by spaces.
   std::string option = {};
   // "-DUNROLL=4 -DTILE=16": the macros as options.
   std::string defines = {};
