@@ -170,13 +170,51 @@ ReplayCommand replay_command(const CliValues& values) {
   return command;
 }
 
+ExportFormat export_format(const CliValues& values) {
+  const std::optional<std::string> name = values.text("format");
+  const std::optional<std::string> file = values.text("output");
+  if (name) {
+    const std::optional<ExportFormat> format = export_format_from_string(*name);
+    if (format) return *format;
+    throw Error(ErrorKind::usage, fmt::format("--format {}: there are header, json, cmake, patch and sqlite", *name));
+  }
+  if (values.flag("patch")) return ExportFormat::patch;
+  if (values.flag("json")) return ExportFormat::json;
+  return (file ? format_of_file(*file) : std::nullopt).value_or(ExportFormat::header);
+}
+
+ExportRequest export_request(const CliValues& values) {
+  ExportRequest request;
+  request.kernels = values.subjects();
+  request.sizes = values.list("set");
+  request.gpu = values.text("gpu");
+  request.weights = values.list("weight");
+  request.format = export_format(values);
+  request.file = values.text("output");
+  request.cache = values.text("cache");
+  request.include_folders = values.list("include");
+  if (request.format == ExportFormat::sqlite && !request.file)
+    throw Error(ErrorKind::usage, "--format sqlite: say where to write the file by -o FILE");
+  return request;
+}
+
+TagRequest tag_request(const CliValues& values, const Arguments& compiler_arguments) {
+  TagRequest request;
+  request.source = values.subject();
+  request.flags.kernel = values.text("kernel");
+  request.flags.tune = values.list("tune");
+  request.flags.include_folders = values.list("include");
+  request.flags.defines = values.list("define");
+  request.flags.options = compiler_arguments;
+  return request;
+}
+
 // The command that the first argument names, which is taken away; a kernel's file names none.
 CliCommand take_command(Arguments& arguments) {
-  constexpr std::pair<const char*, CliCommand> kNamed[] = {{"analyze", CliCommand::analyze},
-                                                           {"check", CliCommand::check},
-                                                           {"lookup", CliCommand::lookup},
-                                                           {"verify", CliCommand::verify},
-                                                           {"replay", CliCommand::replay}};
+  constexpr std::pair<const char*, CliCommand> kNamed[] = {
+      {"analyze", CliCommand::analyze}, {"check", CliCommand::check},   {"lookup", CliCommand::lookup},
+      {"verify", CliCommand::verify},   {"replay", CliCommand::replay}, {"export", CliCommand::export_budgets},
+      {"tag", CliCommand::tag}};
   for (const auto& [name, command] : kNamed) {
     if (arguments.empty() || arguments.front() != name) continue;
     arguments.erase(arguments.begin());
@@ -191,6 +229,7 @@ void refuse_compiler_options(CliCommand command, const Arguments& behind) {
   if (command == CliCommand::lookup) why = "lookup compiles nothing and";
   if (command == CliCommand::verify) why = "verify compiles with the options that are stored and";
   if (command == CliCommand::replay) why = "replay compiles nothing and";
+  if (command == CliCommand::export_budgets) why = "export compiles nothing and";
   if (*why == '\0') return;
   throw Error(ErrorKind::usage, fmt::format("regtune {} takes no compiler options: {}", why, fmt::join(behind, " ")));
 }
@@ -253,6 +292,12 @@ Command parse_command_line(const Arguments& arguments) {
       break;
     case CliCommand::replay:
       command.what = replay_command(values);
+      break;
+    case CliCommand::export_budgets:
+      command.what = export_request(values);
+      break;
+    case CliCommand::tag:
+      command.what = tag_request(values, behind);
       break;
   }
   return command;

@@ -7,10 +7,12 @@
 
 #include "analyze_command.hpp"
 #include "check_command.hpp"
+#include "export_command.hpp"
 #include "lookup_command.hpp"
 #include "replay_command.hpp"
 #include "report.hpp"
 #include "show_source_command.hpp"
+#include "tag_command.hpp"
 #include "tune.hpp"
 #include "verify_command.hpp"
 
@@ -40,7 +42,7 @@ struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
   std::variant<ShowText, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand,
-               VerifyRequest>
+               VerifyRequest, ExportRequest, TagRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

@@ -20,6 +20,8 @@ constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compile
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
+       regtune export [KERNEL ...] [--format header|json|cmake|patch|sqlite] [-o FILE] [options]
+       regtune tag KERNEL.cu [options] [-- compiler options]
        regtune COMMAND --help
 
 How many registers should this kernel get? regtune compiles KERNEL.cu under every register cap and every
@@ -163,6 +165,43 @@ po::options_description replay_options() {
   return options;
 }
 
+po::options_description export_options() {
+  po::options_description options("Export (each kernel's budget, for a build or another machine)");
+  options.add_options()  //
+      ("format", po::value<std::string>()->value_name("NAME"),
+       "header: a C header of macros REGTUNE_BOUNDS_<kernel> (default); json; cmake: caps by source file; patch: a "
+       "diff of the sources; sqlite: a cache file of winners with their codes. Without it -o FILE's ending decides")  //
+      ("patch", po::bool_switch(), "short for --format patch")                                                        //
+      ("output,o", po::value<std::string>()->value_name("FILE"), "write it there (default: standard output)")         //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
+       "all sizes of the runs to choose from: n=1<<24 (default: every size that is stored)")  //
+      ("weight", po::value<Arguments>()->composing()->value_name("NAME=EXPR:W"),
+       "how much a size counts where several are stored: n=1<<20:3 (default: 1 each)")  //
+      ("gpu", po::value<std::string>()->value_name("NAME"),
+       "model of GPU (default: of each architecture the one with the newest result)")  //
+      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"),
+       "with --patch: include folder, as given when it was tuned")                                  //
+      ("json", po::bool_switch(), "short for --format json")                                        //
+      ("quiet,q", po::bool_switch(), "no talk on stderr")                                           //
+      ("cache", po::value<std::string>()->value_name("FILE"), "the cache (default: as elsewhere)")  //
+      ("help,h", po::bool_switch(), "this text");
+  return options;
+}
+
+// What the tag depends on, and nothing else.
+po::options_description tag_options() {
+  po::options_description options("Tag (the same as the kernel is tuned with)");
+  options.add_options()                                                                                       //
+      ("kernel,k", po::value<std::string>()->value_name("NAME"), kOneKernel)                                  //
+      ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"), "values of template arguments")  //
+      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")                 //
+      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                      //
+      ("json", po::bool_switch(), "one JSON document on stdout")                                              //
+      ("quiet,q", po::bool_switch(), "no talk on stderr")                                                     //
+      ("help,h", po::bool_switch(), "this text");
+  return options;
+}
+
 // The launch is the one that is stored; what no file says of it must be said again.
 po::options_description verify_options() {
   po::options_description options("Verify");
@@ -199,36 +238,50 @@ po::options_description options_of(CliCommand command) {
       break;
     case CliCommand::replay:
       return replay_options();  // opens no cache and asks no GPU
+    case CliCommand::export_budgets:
+      return export_options();  // nor does this ask one
+    case CliCommand::tag:
+      return tag_options();
   }
   options.add(general_options());
   return options;
 }
 
-const char* subject_of(CliCommand command) {
+struct Subjects {
+  const char* what;
+  std::size_t least = 1;
+  std::size_t most = 1;
+};
+
+Subjects subjects_of(CliCommand command) {
+  constexpr std::size_t any_number = 10000;
   switch (command) {
     case CliCommand::tune:
     case CliCommand::analyze:
     case CliCommand::check:
+    case CliCommand::tag:
       break;
     case CliCommand::lookup:
     case CliCommand::verify:
-      return "KERNEL";
+      return {"KERNEL"};
     case CliCommand::replay:
-      return "FILE";
+      return {"FILE"};
+    case CliCommand::export_budgets:
+      return {"KERNEL", 0, any_number};
   }
-  return "KERNEL.cu";
+  return {"KERNEL.cu"};
 }
 
 // A name that no option has.
 constexpr const char* kSubject = "subject";
 constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
 
-std::string only_subject(const Arguments& given, const char* what) {
-  if (given.empty()) throw Error(ErrorKind::usage, fmt::format("{} is missing\n\n{}", what, kUsage));
-  if (given.size() > 1)
-    throw Error(ErrorKind::usage,
-                fmt::format("one {} at a time, and there are {}: {}", what, given.size(), fmt::join(given, " ")));
-  return given.front();
+void require_number(const Arguments& given, const Subjects& wanted) {
+  if (given.size() < wanted.least)
+    throw Error(ErrorKind::usage, fmt::format("{} is missing\n\n{}", wanted.what, kUsage));
+  if (given.size() > wanted.most)
+    throw Error(ErrorKind::usage, fmt::format("one {} at a time, and there are {}: {}", wanted.what, given.size(),
+                                              fmt::join(given, " ")));
 }
 
 // Of the types that the tables above name; another one is a mistake there.
@@ -268,8 +321,8 @@ CliValues parse_options(CliCommand command, const Arguments& arguments) {
     else
       values[name] = value_of(value);
   }
-  const bool asks_for_help = parsed["help"].as<bool>();
-  return {std::move(values), asks_for_help ? "" : only_subject(subjects, subject_of(command))};
+  if (!parsed["help"].as<bool>()) require_number(subjects, subjects_of(command));
+  return {std::move(values), std::move(subjects)};
 }
 
 }  // namespace regtune

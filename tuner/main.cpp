@@ -122,6 +122,27 @@ int run(const AnalyzeCommand& study, const Command& command) {
   return 0;
 }
 
+int run(const ExportRequest& request, const Command& command) {
+  const Exported exported = export_budgets(request);
+  Progress progress(command.quiet);
+  if (!exported.found) {
+    for (const std::string& note : exported.notes) fmt::print(stderr, "regtune: {}\n", note);
+    return kExitMiss;
+  }
+  for (const std::string& note : exported.notes) progress.note("regtune: " + note);
+  fmt::print("{}", exported.text);
+  return 0;
+}
+
+int run(const TagRequest& request, const Command& command) {
+  const std::string tag = source_tag(request);
+  if (command.json)
+    print_document({{"source", request.source.string()}, {"source_tag", tag}});
+  else
+    fmt::print("{}\n", tag);
+  return 0;
+}
+
 int run(const CheckRequest& request, const Command& command) {
   CheckResult result;
   {
