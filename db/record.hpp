@@ -249,6 +249,25 @@ struct CounterReadings {
   friend bool operator==(const CounterReadings&, const CounterReadings&) = default;
 };
 
+// What nvcc makes of a budget whose code by NVRTC was timed.
+struct NvccCode {
+  int variant_id = 0;
+  int registers_per_thread = 0;
+  int spill_store_bytes = 0;
+  int spill_load_bytes = 0;
+  std::string failure;  // why there is no code; empty: there is
+  Interval speedup;     // nvcc's author's code over it, paired by round; all 0: not timed
+  int rounds = 0;
+  std::string finding;  // whether the gain holds there, a sentence; empty: not asked for
+  friend bool operator==(const NvccCode&, const NvccCode&) = default;
+};
+
+struct NvccComparison {
+  std::string compiler;         // "nvcc 13.0.88 with GCC 12.2.0"
+  std::vector<NvccCode> codes;  // the author's, then what is recommended
+  friend bool operator==(const NvccComparison&, const NvccComparison&) = default;
+};
+
 struct TuningRecord {
   std::string regtune_version;
   std::string started;  // UTC, ISO 8601
@@ -265,6 +284,7 @@ struct TuningRecord {
   std::string signature;  // demangled
   Sizes sizes;
   std::vector<std::string> arguments;  // one line each, as they were filled in
+  std::string author_bounds = {};      // as the source writes them: "kThreads, 5"; empty: none
   LaunchShape author_shape;
   MeasureSettings settings;
   std::optional<ClockWatch> clocks;  // empty: NVML is not there
@@ -273,6 +293,7 @@ struct TuningRecord {
   double gpu_seconds = 0;                   // that launches of the race took, warm-up included
   std::vector<Trial> trials;                // in order of id
   std::optional<Verdict> verdict;           // empty: nothing was timed
+  std::optional<NvccComparison> nvcc = {};  // empty: no nvcc was asked
 };
 
 }  // namespace regtune

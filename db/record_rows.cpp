@@ -106,6 +106,36 @@ std::optional<CounterReadings> read_counters(Database& database, std::int64_t ru
   return readings;
 }
 
+void write_nvcc(Database& database, std::int64_t run, const NvccComparison& comparison) {
+  write_lines(database, run, "nvcc", {comparison.compiler});
+  Statement insert(database, "INSERT INTO nvcc_code VALUES " + placeholders(12));
+  int ordinal = 0;
+  for (const NvccCode& code : comparison.codes)
+    insert.run(run, ordinal++, code.variant_id, code.registers_per_thread, code.spill_store_bytes,
+               code.spill_load_bytes, code.failure, code.speedup.low, code.speedup.median, code.speedup.high,
+               code.rounds, code.finding);
+}
+
+std::optional<NvccComparison> read_nvcc(Database& database, std::int64_t run) {
+  const std::vector<std::string> compiler = read_lines(database, run, "nvcc");
+  if (compiler.empty()) return std::nullopt;
+  NvccComparison comparison{compiler.front(), {}};
+  Statement select(database, "SELECT * FROM nvcc_code WHERE run_id = ? ORDER BY ordinal");
+  select.bind(run);
+  while (select.step()) {
+    Columns columns(database, select);
+    columns.skip(2);
+    NvccCode& code = comparison.codes.emplace_back();
+    for (int* field : {&code.variant_id, &code.registers_per_thread, &code.spill_store_bytes, &code.spill_load_bytes})
+      *field = columns.number();
+    code.failure = columns.text();
+    code.speedup = columns.interval();
+    code.rounds = columns.number();
+    code.finding = columns.text();
+  }
+  return comparison;
+}
+
 }  // namespace
 
 std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord& record,
@@ -135,6 +165,8 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   if (record.gpu) write_gpu(database, run, *record.gpu);
   if (record.clocks) write_clocks(database, run, *record.clocks);
   if (record.counters) write_counters(database, run, *record.counters);
+  if (!record.author_bounds.empty()) write_lines(database, run, "author_bounds", {record.author_bounds});
+  if (record.nvcc) write_nvcc(database, run, *record.nvcc);
   return run;
 }
 
@@ -182,6 +214,9 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.gpu = read_gpu(database, run);
   record.clocks = read_clocks(database, run);
   record.counters = read_counters(database, run);
+  if (const auto bounds = read_lines(database, run, "author_bounds"); !bounds.empty())
+    record.author_bounds = bounds.front();
+  record.nvcc = read_nvcc(database, run);
   return record;
 }
 

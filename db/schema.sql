@@ -80,10 +80,10 @@ CREATE TABLE run_size (
 ) STRICT, WITHOUT ROWID;
 
 -- The lists of texts of a run: compiler options, arguments as filled in, other users of the GPU, what held its
--- clocks down.
+-- clocks down, the author's own launch bounds, the nvcc that was asked beside NVRTC.
 CREATE TABLE run_line (
   run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
-  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user', 'throttled_by', 'no_counters')),
+  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user', 'throttled_by', 'no_counters', 'author_bounds', 'nvcc')),
   ordinal INTEGER NOT NULL,
   line    TEXT NOT NULL,
   PRIMARY KEY (run_id, list, ordinal)
@@ -139,6 +139,23 @@ CREATE TABLE counters (
   l2_bytes                 REAL,
   dram_bytes               REAL,
   PRIMARY KEY (run_id, variant_id)
+) STRICT, WITHOUT ROWID;
+
+-- What nvcc makes of the author's code and of what is recommended; no rows where nvcc was not asked.
+CREATE TABLE nvcc_code (
+  run_id               INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
+  ordinal              INTEGER NOT NULL,
+  variant_id           INTEGER NOT NULL,
+  registers_per_thread INTEGER NOT NULL,
+  spill_store_bytes    INTEGER NOT NULL,
+  spill_load_bytes     INTEGER NOT NULL,
+  failure              TEXT NOT NULL,
+  speedup_low          REAL,
+  speedup_median       REAL,
+  speedup_high         REAL,
+  rounds               INTEGER NOT NULL,
+  finding              TEXT NOT NULL,
+  PRIMARY KEY (run_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
 -- What a GPU reads and writes when it copies: measured once for each model and driver.

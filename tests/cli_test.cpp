@@ -54,6 +54,36 @@ TEST(Cli, AWholeNvccCommandMayStandBehindTheDashes) {
   EXPECT_NE(command.notes.front().find("-arch=sm_80, -o k"), std::string::npos) << command.notes.front();
 }
 
+TEST(Cli, WhatNvccNeedsOfItsCommandIsKeptForIt) {
+  const DescriptionFlags flags =
+      tune_of({"k.cu", "--", "nvcc", "--expt-relaxed-constexpr", "-DN=4", "k.cu"}).request.flags;
+  EXPECT_EQ(flags.options, Arguments{"--define-macro=N=4"});
+  EXPECT_EQ(flags.nvcc_options, Arguments{"--expt-relaxed-constexpr"});
+}
+
+TEST(Cli, ChoosesTheCompiler) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.compiler.only);
+  EXPECT_EQ(tune_of({"k.cu", "--compiler", "nvcc", "--nvcc", "/my/nvcc"}).request.compiler.only, FrontEnd::nvcc);
+  EXPECT_EQ(tune_of({"k.cu", "--nvcc", "/my/nvcc"}).request.compiler.nvcc_file, "/my/nvcc");
+  const Command check = parse_command_line({"check", "k.cu", "--compiler", "nvrtc"});
+  EXPECT_EQ(std::get<CheckRequest>(check.what).compiler.only, FrontEnd::nvrtc);
+  const Command study = parse_command_line({"analyze", "k.cu", "--compiler", "nvcc"});
+  EXPECT_EQ(std::get<AnalyzeCommand>(study.what).request.compiler.only, FrontEnd::nvcc);
+  EXPECT_TRUE(holds(refusal({"k.cu", "--compiler", "clang"}), "there are nvrtc and nvcc"));
+}
+
+TEST(Cli, ConfirmsByNvccOnly) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.confirm_by_nvcc);
+  EXPECT_TRUE(tune_of({"k.cu", "--confirm", "nvcc"}).request.confirm_by_nvcc);
+  EXPECT_TRUE(holds(refusal({"k.cu", "--confirm", "clang"}), "there is nvcc only"));
+}
+
+TEST(Cli, IncludesFoldersAndFiles) {
+  const DescriptionFlags flags = tune_of({"k.cu", "-I", "a", "--include-dir", "b", "--include", "pre.h"}).request.flags;
+  EXPECT_EQ(flags.include_folders, (Arguments{"a", "b"}));
+  EXPECT_EQ(flags.pre_included_files, Arguments{"pre.h"});
+}
+
 TEST(Cli, ANvccCommandIsRefusedWhereNothingIsCompiledWithIt) {
   for (const char* name : {"lookup", "verify", "replay"})
     EXPECT_THROW(parse_command_line({name, "k", "--", "nvcc", "-arch=sm_80", "k.cu"}), Error) << name;

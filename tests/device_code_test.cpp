@@ -19,7 +19,7 @@ TEST_P(DeviceCode, HasWhatEveryPlanNeeds) {
     plan.parameters.emplace_back(buffer);
   }
   NvrtcRequest request = device_code_request(plan, "sm_" + std::to_string(GetParam()), {});
-  const NvrtcReply reply = nvrtc()->compile(request);
+  const CompilerReply reply = nvrtc()->compile(request);
   ASSERT_TRUE(reply.compiled) << reply.log;
   EXPECT_EQ(reply.lowered_names.size(), 3 * plan.parameters.size());
   std::set<std::string> kernels;

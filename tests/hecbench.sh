@@ -15,7 +15,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$checkout/src" || exit 1
 grep -lE '__global__' [a-m]*-cuda/*.cu | awk -v n="$every" 'NR % n == 0' | while read -r file; do
-  timeout 300 "$program" analyze "$file" --kernel all --arch sm_90 --compile-budget 0.01 --cache "$scratch/cache.db" \
+  timeout 300 "$program" analyze "$file" --kernel all --compiler nvrtc --arch sm_90 --compile-budget 0.01 --cache "$scratch/cache.db" \
     --quiet --json >"$scratch/out" 2>"$scratch/err"
   code=$?
   case $code in

@@ -160,16 +160,16 @@ class Identity : public NvrtcTest {
     return compile_unit(source, description, architecture, compiler);
   }
 
-  static NvrtcReply lto_ir(const CompileUnit& unit, const RegisterPolicy& policy) {
+  static CompilerReply lto_ir(const CompileUnit& unit, const RegisterPolicy& policy) {
     return nvrtc()->compile(compile_request(unit, {policy}, NvrtcOutput::lto_ir, ""));
   }
 
   // One budget both ways, with the LTO-IR at hand; `kernel` is kept alone, or all are when it is empty.
-  void compare(const CompileUnit& unit, const RegisterPolicy& policy, const NvrtcReply& ir,
+  void compare(const CompileUnit& unit, const RegisterPolicy& policy, const CompilerReply& ir,
                const std::string& kernel = "") {
     const NvrtcRequest request = compile_request(unit, {policy}, NvrtcOutput::cubin, "");
     SCOPED_TRACE(fmt::format("{} {} {}", request.file_name, fmt::join(request.options, " "), kernel));
-    const NvrtcReply plain = nvrtc()->compile(request);
+    const CompilerReply plain = nvrtc()->compile(request);
     ASSERT_TRUE(ir.compiled) << ir.log;
     const auto* cap = std::get_if<RegisterCap>(&policy);
     std::string why_not;
@@ -203,7 +203,7 @@ class Identity : public NvrtcTest {
   // Some kernels have no one code: 40 runs of NVRTC 13.0 on bad_local_array.cu, all else equal, gave 3 (36, 3 and 1
   // times), 40 links 4. So where the two ways differ, both are run again until NVRTC has given two codes and a link one
   // of them. A kernel whose NVRTC code stays the same is not excused.
-  static bool is_among_codes_of(const NvrtcRequest& request, const NvrtcReply& first, const LinkRequest& again,
+  static bool is_among_codes_of(const NvrtcRequest& request, const CompilerReply& first, const LinkRequest& again,
                                 const std::string& kernel) {
     constexpr int most_runs = 200;
     std::vector<std::string> codes = {first.cubin};
@@ -213,7 +213,7 @@ class Identity : public NvrtcTest {
                          [&](const std::string& known) { return !difference(known, cubin, kernel); });
     };
     for (int run = 0; run < most_runs && !(codes.size() > 1 && is_linked); ++run) {
-      const NvrtcReply plain = nvrtc()->compile(request);
+      const CompilerReply plain = nvrtc()->compile(request);
       if (plain.compiled && !is_known(plain.cubin)) codes.push_back(plain.cubin);
       const LinkReply linked = link()->link(again);
       is_linked = is_linked || (linked.linked && is_known(linked.cubin));
@@ -261,7 +261,7 @@ TEST_P(IdentityOfKernels, OnEveryArchitecture) {
                 LaunchBounds{256, 2}, LaunchBounds{256, 3}, LaunchBounds{256, 4}, LaunchBounds{256, 5},
                 LaunchBounds{256, 6}, LaunchBounds{256, 8}, MaxRegisters{48},     MaxRegisters{96}};
     }
-    const NvrtcReply ir = lto_ir(one, RegisterCap{64});
+    const CompilerReply ir = lto_ir(one, RegisterCap{64});
     for (const int cap : caps) compare(one, RegisterCap{cap}, ir);
     for (const RegisterPolicy& policy : others) compare(one, policy);
   }
@@ -287,7 +287,7 @@ TEST_F(Identity, HoldsForVariablesFunctionsAndNeighbours) {
   const Source source{"mixed.cu", mixed};
   for (const std::string& architecture : known_architectures()) {
     const CompileUnit one = unit(source, architecture);
-    const NvrtcReply ir = lto_ir(one, RegisterCap{32});
+    const CompilerReply ir = lto_ir(one, RegisterCap{32});
     compare(one, RegisterCap{32}, ir);
     for (const char* kernel : {"functions", "prints", "tables"}) {
       compare(one, RegisterCap{40}, ir, kernel);
@@ -364,20 +364,20 @@ TEST_F(Identity, HoldsForWarpGroups) {
   compare(one, AuthorsOwn{});
   compare(one, AuthorsOwn{}, "warpGroups");
   compare(one, LaunchBounds{384, 1});
-  const NvrtcReply ir = lto_ir(one, RegisterCap{64});
+  const CompilerReply ir = lto_ir(one, RegisterCap{64});
   for (int cap = is_full() ? 24 : 40; cap <= 168; cap += is_full() ? 3 : 64) compare(one, RegisterCap{cap}, ir);
 }
 
 // The comparison can fail: options that are not said to the link, and kernels named without the variables.
 TEST_F(Identity, IsLostWithoutTheTranslation) {
   const CompileUnit one = unit({"arithmetic.cu", arithmetic}, "sm_90", {"--use_fast_math"});
-  const NvrtcReply plain = nvrtc()->compile(compile_request(one, {CompilerDefault{}}, NvrtcOutput::cubin, ""));
+  const CompilerReply plain = nvrtc()->compile(compile_request(one, {CompilerDefault{}}, NvrtcOutput::cubin, ""));
   const LinkReply linked = link()->link({lto_ir(one, CompilerDefault{}).lto_ir, {"-arch=sm_90", "-lto"}});
   ASSERT_TRUE(plain.compiled && linked.linked) << plain.log << linked.log;
   EXPECT_TRUE(difference(plain.cubin, linked.cubin, "arithmetic").has_value());
 
   const CompileUnit variables = unit({"mixed.cu", mixed}, "sm_90");
-  const NvrtcReply whole = nvrtc()->compile(compile_request(variables, {CompilerDefault{}}, NvrtcOutput::cubin, ""));
+  const CompilerReply whole = nvrtc()->compile(compile_request(variables, {CompilerDefault{}}, NvrtcOutput::cubin, ""));
   const LinkReply folded =
       link()->link({lto_ir(variables, CompilerDefault{}).lto_ir, {"-arch=sm_90", "-lto", "-kernels-used=tables"}});
   ASSERT_TRUE(whole.compiled && folded.linked) << whole.log << folded.log;
@@ -397,9 +397,9 @@ extern "C" __global__ void three(float* p) { p[0] = sum(p, 3); }
 extern "C" __global__ void many(float* p, int n) { p[0] = sum(p, n); }
 )";
   const CompileUnit one = unit({"shared.cu", shared}, "sm_90");
-  const NvrtcReply ir = lto_ir(one, RegisterCap{40});
+  const CompilerReply ir = lto_ir(one, RegisterCap{40});
   compare(one, RegisterCap{40}, ir);
-  const NvrtcReply plain = nvrtc()->compile(compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, ""));
+  const CompilerReply plain = nvrtc()->compile(compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, ""));
   std::string why_not;
   const auto options =
       link_options({"sm_90", 40, "three", compile_request(one, {RegisterCap{40}}, NvrtcOutput::cubin, "").options,
@@ -416,9 +416,9 @@ TEST_F(Identity, HoldsWhereOnlyANeighbourIsAdded) {
   const std::string neighbour =
       "__constant__ double first[3] = {1, 2, 3}; extern \"C\" __global__ void first_of_all(double* p) {\n"
       "  printf(\"%f\", p[0] * first[1]); }\n";
-  const NvrtcReply alone = nvrtc()->compile(
+  const CompilerReply alone = nvrtc()->compile(
       compile_request(unit({"mixed.cu", mixed}, "sm_90"), {CompilerDefault{}}, NvrtcOutput::cubin, ""));
-  const NvrtcReply beside = nvrtc()->compile(
+  const CompilerReply beside = nvrtc()->compile(
       compile_request(unit({"mixed.cu", mixed + neighbour}, "sm_90"), {CompilerDefault{}}, NvrtcOutput::cubin, ""));
   ASSERT_TRUE(alone.compiled && beside.compiled) << alone.log << beside.log;
   for (const char* kernel : {"functions", "prints", "tables"})

@@ -35,6 +35,14 @@ TEST(NvccCommand, LeavesOutWhatIsTheHostsAndSaysWhich) {
                                         "-Xptxas -v", "other.o", "-Wno-deprecated-gpu-targets"}));
 }
 
+TEST(NvccCommand, KeepsBesideItWhatNvccItselfNeeds) {
+  const CompilerArguments translated =
+      from_nvcc({"-Xcompiler", "-fopenmp", "-ccbin=g++-12", "--expt-relaxed-constexpr", "-O3", "--extended-lambda"});
+  EXPECT_TRUE(translated.kept.empty());
+  EXPECT_EQ(translated.of_nvcc,
+            (Words{"-Xcompiler=-fopenmp", "-ccbin=g++-12", "--expt-relaxed-constexpr", "--extended-lambda"}));
+}
+
 TEST(NvccCommand, AnOptionNobodyKnowsIsTheCompilersToRefuse) {
   EXPECT_EQ(from_nvcc({"--brand-new"}).kept, Words{"--brand-new"});
   EXPECT_EQ(from_nvcc({"-I"}).kept, Words{"-I"});

@@ -38,14 +38,14 @@ class NvJitLinkTest : public NvrtcTest {
     return opened;
   }
 
-  static NvrtcReply lto_ir(const std::string& source, const std::string& architecture) {
+  static CompilerReply lto_ir(const std::string& source, const std::string& architecture) {
     return nvrtc()->compile(
         {source, "test.cu", {"--gpu-architecture=" + architecture, "-dlto"}, {}, NvrtcOutput::lto_ir});
   }
 };
 
 TEST_F(NvJitLinkTest, LinksLtoIrUnderACap) {
-  const NvrtcReply ir = lto_ir(scale, "sm_90");
+  const CompilerReply ir = lto_ir(scale, "sm_90");
   ASSERT_TRUE(ir.compiled) << ir.log;
   EXPECT_TRUE(ir.cubin.empty());
   const LinkReply reply = link()->link({ir.lto_ir, {"-arch=sm_90", "-lto", "-maxrregcount=32", "-Xptxas=-v"}});
@@ -58,7 +58,7 @@ TEST_F(NvJitLinkTest, LinksLtoIrUnderACap) {
 
 // A link that is answered from a cache has no report.
 TEST_F(NvJitLinkTest, ReportsEveryTime) {
-  const NvrtcReply ir = lto_ir(scale, "sm_90");
+  const CompilerReply ir = lto_ir(scale, "sm_90");
   std::string why_not;
   const auto options = link_options({"sm_90", 40, "scale", {}, link()->accepts_option("-no-cache")}, why_not);
   for (int i = 0; i < 3; ++i) {
@@ -71,7 +71,7 @@ TEST_F(NvJitLinkTest, KeepsTheLetterOfAnArchitecture) {
   const std::string source =
       "extern \"C\" __global__ void k(int* p) {\n  asm volatile(\"setmaxnreg.inc.sync.aligned.u32 64;\");\n  *p = "
       "1;\n}";
-  const NvrtcReply ir = lto_ir(source, "sm_90a");
+  const CompilerReply ir = lto_ir(source, "sm_90a");
   ASSERT_TRUE(ir.compiled) << ir.log;
   EXPECT_TRUE(link()->link({ir.lto_ir, {"-arch=sm_90a", "-lto"}}).linked);
   const LinkReply without = link()->link({ir.lto_ir, {"-arch=sm_90", "-lto"}});
@@ -80,7 +80,7 @@ TEST_F(NvJitLinkTest, KeepsTheLetterOfAnArchitecture) {
 }
 
 TEST_F(NvJitLinkTest, RepliesToWhatItRefuses) {
-  const NvrtcReply ir = lto_ir(scale, "sm_90");
+  const CompilerReply ir = lto_ir(scale, "sm_90");
   EXPECT_THAT(link()->link({ir.lto_ir, {"-arch=sm_90", "-no-such-option"}}).log, HasSubstr("-no-such-option"));
   EXPECT_THAT(link()->link({ir.lto_ir, {"-lto"}}).log, HasSubstr("architecture"));
   EXPECT_THAT(link()->link({ir.lto_ir, {"-arch=sm_90", "-lto", "-Xptxas=-no-such"}}).log, HasSubstr("no-such"));
@@ -99,7 +99,8 @@ TEST_F(NvJitLinkTest, TellsWhichOptionsItAccepts) {
 }
 
 TEST_F(NvJitLinkTest, NvrtcSaysWhenItIsNotAskedForLtoIr) {
-  const NvrtcReply reply = nvrtc()->compile({scale, "test.cu", {"--gpu-architecture=sm_90"}, {}, NvrtcOutput::lto_ir});
+  const CompilerReply reply =
+      nvrtc()->compile({scale, "test.cu", {"--gpu-architecture=sm_90"}, {}, NvrtcOutput::lto_ir});
   EXPECT_FALSE(reply.compiled);
   EXPECT_THAT(reply.log, HasSubstr("-dlto"));
 }
@@ -119,6 +120,7 @@ TEST(NvJitLinkVersions, MustBeOfTheSameMajorVersionAndAsNew) {
   EXPECT_THAT(*NvJitLink::mismatch(12, 4, 12, 9), HasSubstr("nvJitLink 12.4 is older than NVRTC 12.9"));
   EXPECT_THAT(*NvJitLink::mismatch(12, 9, 13, 0), HasSubstr("older"));
   EXPECT_THAT(*NvJitLink::mismatch(13, 0, 12, 9), HasSubstr("another CUDA"));
+  EXPECT_THAT(*NvJitLink::mismatch(12, 4, 13, 0, "nvcc"), HasSubstr("older than nvcc 13.0"));
 }
 
 TEST(NvJitLinkVersions, SayWhyTheLibraryIsNotThere) {

@@ -36,7 +36,7 @@ class NvrtcTest : public testing::Test {
     return opened;
   }
 
-  static NvrtcReply reply_to(const std::string& source, std::vector<std::string> options) {
+  static CompilerReply reply_to(const std::string& source, std::vector<std::string> options) {
     static const bool takes_seed = nvrtc()->accepts_option("--frandom-seed=test");
     options.emplace_back("--ptxas-options=-v");
     if (takes_seed) options.emplace_back("--frandom-seed=test");
@@ -66,7 +66,7 @@ class NvrtcTest : public testing::Test {
 
   static Compiled compile(const std::string& source, int architecture, std::vector<std::string> options = {}) {
     options.push_back("--gpu-architecture=sm_" + std::to_string(architecture));
-    NvrtcReply reply = reply_to(source, options);
+    CompilerReply reply = reply_to(source, options);
     if (!reply.compiled) throw std::runtime_error(reply.log);
     Cubin cubin = read_cubin(reply.cubin);
     PtxasReport report = read_ptxas_report(reply.log);

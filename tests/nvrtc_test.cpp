@@ -81,7 +81,7 @@ TEST_F(NvrtcLibrary, TellsItsVersionAndArchitectures) {
 }
 
 TEST_F(NvrtcLibrary, FindsTheToolkitsHeaders) {
-  const NvrtcReply reply = reply_to(
+  const CompilerReply reply = reply_to(
       "#include <cuda_fp16.h>\n#include <cuda/std/cstdint>\n#include <cooperative_groups.h>\n"
       "extern \"C\" __global__ void k(__half* p, cuda::std::uint32_t n) { p[n] = __float2half(1.0f); }",
       {"--gpu-architecture=sm_90"});
@@ -95,7 +95,7 @@ TEST_F(NvrtcLibrary, FindsTheHeadersOfCurandBesideItsOwn) {
     return std::filesystem::exists(folder / "curand_kernel.h");
   });
   if (!is_there) GTEST_SKIP() << "there is no curand_kernel.h beside " << nvrtc()->library_path();
-  const NvrtcReply reply = reply_to(
+  const CompilerReply reply = reply_to(
       "#include <curand_kernel.h>\nextern \"C\" __global__ void k(curandState* s, float* p) "
       "{ p[threadIdx.x] = curand_uniform(s + threadIdx.x); }",
       {"--gpu-architecture=sm_90"});
@@ -103,7 +103,7 @@ TEST_F(NvrtcLibrary, FindsTheHeadersOfCurandBesideItsOwn) {
 }
 
 TEST_F(NvrtcLibrary, RepliesWithTheLineOfAnError) {
-  const NvrtcReply reply =
+  const CompilerReply reply =
       reply_to("extern \"C\" __global__ void k() {\n  undeclared = 1;\n}\n", {"--gpu-architecture=sm_90"});
   EXPECT_FALSE(reply.compiled);
   EXPECT_TRUE(reply.cubin.empty());
@@ -114,7 +114,7 @@ TEST_F(NvrtcLibrary, RepliesWithTheLineOfAnError) {
 TEST_F(NvrtcLibrary, RepliesToAnUnknownArchitectureOrOption) {
   EXPECT_FALSE(reply_to(wide, {"--gpu-architecture=sm_42"}).compiled);
   EXPECT_NE(reply_to(wide, {"--gpu-architecture=sm_42"}).log, "");
-  const NvrtcReply reply = reply_to(wide, {"--gpu-architecture=sm_90", "--no-such-option"});
+  const CompilerReply reply = reply_to(wide, {"--gpu-architecture=sm_90", "--no-such-option"});
   EXPECT_FALSE(reply.compiled);
   EXPECT_NE(reply.log, "");
 }
@@ -134,13 +134,13 @@ TEST_F(NvrtcLibrary, PrecompilesHeadersFromOneVersionOn) {
 }
 
 TEST_F(NvrtcLibrary, SaysWhenAVirtualArchitectureGivesNoMachineCode) {
-  const NvrtcReply reply = nvrtc()->compile({wide, "test.cu", {"--gpu-architecture=compute_90"}, {}});
+  const CompilerReply reply = nvrtc()->compile({wide, "test.cu", {"--gpu-architecture=compute_90"}, {}});
   EXPECT_FALSE(reply.compiled);
   EXPECT_NE(reply.log.find("sm_90"), std::string::npos);
 }
 
 TEST_F(NvrtcLibrary, RefusesASourceWithAZeroByte) {
-  const NvrtcReply reply = reply_to(std::string("int a;\0int b;", 13), {"--gpu-architecture=sm_90"});
+  const CompilerReply reply = reply_to(std::string("int a;\0int b;", 13), {"--gpu-architecture=sm_90"});
   EXPECT_FALSE(reply.compiled);
   EXPECT_NE(reply.log.find("offset 6"), std::string::npos) << reply.log;
 }
@@ -150,7 +150,7 @@ TEST_F(NvrtcLibrary, LowersNameExpressions) {
                        "test.cu",
                        {"--gpu-architecture=sm_90"},
                        {"scale<4, float>", "scale<8, double>"}};
-  const NvrtcReply reply = nvrtc()->compile(request);
+  const CompilerReply reply = nvrtc()->compile(request);
   ASSERT_TRUE(reply.compiled) << reply.log;
   ASSERT_EQ(reply.lowered_names.size(), 2u);
   const Cubin cubin = read_cubin(reply.cubin);

@@ -81,6 +81,11 @@ TuningRecord full_record() {
   r.verdict = Verdict{Verdict::Kind::improved, 0, 8, 4, {1.1, 1.2, 1.3}, {1.0, 1.1, 1.2}, "because"};
   r.verdict->speedup_other_way = {0.8, 0.9, 1.0};
   r.verdict->best_other_way_id = 7;
+  r.author_bounds = "kThreads, 5";
+  r.nvcc = NvccComparison{"nvcc 13.0.88 with GCC 12.2.0",
+                          {{0, 40, 8, 12, "", {}, 0, ""},
+                           {4, 48, 0, 0, "", {1.01, 1.02, 1.03}, 60, "the gain holds"},
+                           {8, 0, 0, 0, "k.cu(3): error", {}, 0, ""}}};
   r.verdict->speedup_of_best_other_way = {1.05, 1.15, 1.25};
   return r;
 }
@@ -120,6 +125,8 @@ TEST(RecordJson, KeepsEveryField) {
   EXPECT_EQ(after.settings.timer_resolution_ms, 3.2e-05);
   EXPECT_EQ(after.clocks, before.clocks);
   EXPECT_EQ(after.work, before.work);
+  EXPECT_EQ(after.author_bounds, before.author_bounds);
+  EXPECT_EQ(after.nvcc, before.nvcc);
   EXPECT_EQ(std::get<Measurement>(after.trials[0].outcome).other_way, measurement().other_way);
   EXPECT_EQ(after.verdict->speedup_other_way, before.verdict->speedup_other_way);
   EXPECT_EQ(after.verdict->best_other_way_id, 7);
@@ -251,6 +258,10 @@ TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
                                                            {"/trials/2/choice/macros", Json::array({"UNROLL"})},
                                                            {"/trials/2/choice/macros/UNROLL", 4},
                                                            {"/route", 1},
+                                                           {"/nvcc/codes/0/variant", 11},
+                                                           {"/nvcc/codes/0/variant", -1},
+                                                           {"/nvcc/codes/1/speedup", Json::array({1, 2})},
+                                                           {"/nvcc/compiler", 3},
                                                            {"/verdict/best_renamed", 2},
                                                            {"/verdict/best_renamed", "2"}}) {
     Json part = whole;
@@ -265,7 +276,8 @@ TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
 TEST(RecordJson, EveryMissingKeyIsNamed) {
   const Json whole = document(full_record());
   for (const auto& [key, value] : whole.items()) {
-    if (key == "clocks" || key == "work") continue;  // where there are none
+    // Left out where there are none.
+    if (key == "clocks" || key == "work" || key == "author_bounds" || key == "nvcc") continue;
     Json part = whole;
     part.erase(key);
     EXPECT_TRUE(says(refusal(part), "the key '" + key + "' is missing"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compile_request.hpp"
 #include "regtune/error.hpp"
 #include "temporary_folder.hpp"
 

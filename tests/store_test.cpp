@@ -117,6 +117,12 @@ std::string text_of(const TuningRecord& r) {
     text << g.id.name << g.id.compute_major << g.id.compute_minor << g.id.sm_count << g.limits << g.driver_version
          << g.memory_bytes << g.l2_bytes << g.other_users;
   }
+  text << r.author_bounds;
+  if (r.nvcc) text << r.nvcc->compiler;
+  if (r.nvcc)
+    for (const NvccCode& code : r.nvcc->codes)
+      text << code.variant_id << code.registers_per_thread << code.spill_store_bytes << code.spill_load_bytes
+           << code.failure << code.speedup << code.rounds << code.finding;
   for (const Trial& trial : r.trials) text << trial;
   if (r.verdict) {
     const Verdict& v = *r.verdict;
@@ -173,6 +179,9 @@ TuningRecord sample_record() {
   r.author_shape = {{65536, 1, 1}, {256, 1, 1}, 1024};
   r.settings = {0.01, 0.95, 30, 5000, ~std::uint64_t{0}, 3, true, true, SampleMode::graph, 0.0021, 3.2e-05};
   r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", ""}};
+  r.author_bounds = "kThreads, 5";
+  r.nvcc = NvccComparison{"nvcc 13.0.88 with GCC 12.2.0",
+                          {{0, 40, 8, 12, "", {}, 0, ""}, {2, 48, 0, 0, "", {1.01, 1.02, 1.03}, 60, "the gain holds"}}};
   r.work = {1 << 30, INT64_MAX, 4123.5};
   const std::vector<std::pair<RegisterPolicy, Outcome>> trials = {
       {AuthorsOwn{}, sample_measurement()},

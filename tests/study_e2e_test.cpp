@@ -67,6 +67,36 @@ TEST_F(StudyEndToEnd, AnalyzesSeveralArchitecturesAndCompilesNothingTwice) {
   }
 }
 
+TEST_F(StudyEndToEnd, SaysWhatTheAuthorsBoundDoes) {
+  const nlohmann::json found =
+      document_of({"analyze", kernel("decay_bounded.cu"), "--arch", "sm_90", "--compile-budget", "0"});
+  EXPECT_EQ(found["studies"][0]["record"]["author_bounds"], "256, 5");
+  EXPECT_TRUE(holds(found["studies"][0]["diagnosis"].dump(),
+                    "bound: the author's __launch_bounds__(256, 5): the ceiling is 48 registers; the kernel uses 48"));
+}
+
+TEST_F(StudyEndToEnd, TakesTheOptionsOfTheProjectsOwnBuild) {
+  program_.write("src/k.cu",
+                 "#include \"mine.h\"\n"
+                 "__global__ void k(float* x) { x[threadIdx.x] *= FACTOR + MINE; }\n");
+  program_.write("inc/mine.h", "#define MINE 2\n");
+  program_.write(
+      "build/compile_commands.json",
+      R"([{"directory": ".", "file": "../src/k.cu", "command": "nvcc -I../inc -DFACTOR=3 -O3 -c ../src/k.cu"}])");
+  const nlohmann::json found =
+      document_of({"check", "src/k.cu", "--arch", "sm_90", "--compile-commands", "build/compile_commands.json"});
+  EXPECT_EQ(found["passed"], true);
+  refuse(ErrorKind::file_not_found,
+         {"check", kernel("saxpy.cu"), "--arch", "sm_90", "--compile-commands", "build/compile_commands.json"},
+         "does not say how");
+}
+
+TEST_F(StudyEndToEnd, IncludesAFileInFrontOfTheSource) {
+  program_.write("k.cu", "__global__ void k(float* x) { x[threadIdx.x] *= FACTOR; }\n");
+  program_.write("front.h", "#define FACTOR 3\n");
+  EXPECT_EQ(document_of({"check", "k.cu", "--arch", "sm_90", "--include", "front.h"})["passed"], true);
+}
+
 TEST_F(StudyEndToEnd, TellsAnAddressableArrayFromSpills) {
   const Ending ending = program_.run({"analyze", kernel("decay_indexed.cu"), "--arch", "sm_75,sm_90,sm_120"});
   EXPECT_EQ(ending.exit_code, 0) << ending.err;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "authors_bound.hpp"
 #include "policy.hpp"
 #include "record_json.hpp"
 
@@ -165,6 +166,7 @@ std::vector<std::string> diagnosis(const TuningRecord& record) {
   const TuningRecord own = of_authors_choice(record);
   std::vector<std::string> texts{about_spills(own)};
   if (std::optional<std::string> text = about_stack_frame(own)) texts.push_back(*text);
+  if (const std::string bound = about_authors_bound(record); !bound.empty()) texts.push_back("bound: " + bound);
   if (const auto* refused = std::get_if<NotLaunchable>(&record.trials.front().outcome))
     texts.push_back("launch: the author's code cannot be launched: " + refused->reason);
   for (std::string& text : about_budgets(own)) texts.push_back(std::move(text));

@@ -6,9 +6,7 @@
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "compile_order.hpp"
-#include "device_text.hpp"
 #include "instances.hpp"
-#include "kept_codes.hpp"
 #include "kernel_choice.hpp"
 #include "regtune/error.hpp"
 #include "search_space.hpp"
@@ -123,6 +121,7 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
   record.options = unit.options;
   record.kernel = signature.mangled_name;
   record.signature = signature.display;
+  record.author_bounds = signature.launch_bounds;
   record.author_shape = planned.front().shape;
   record.trials = collapse(planned, codes, limits);
   return result;
@@ -130,15 +129,17 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
 
 void study_architecture(const Subject& subject, const std::string& architecture, Analysis& analysis) {
   // A pool for each: an NVRTC process serves one set of options.
-  CompilePool pool(subject.request.jobs, subject.request.compile_limit_s);
-  const CompileUnit unit = unit_for_device(
-      compile_unit(subject.source, subject.description, architecture, pool.identity()), subject.description, pool);
-  KeptCodes keeper(subject.store, unit, pool.identity());
-  Sweep survey(pool, unit, keeper, CompileBudget(subject.request.compile_budget_s));
-  if (subject.request.every_cap) survey.compile_every_cap();
+  const AnalyzeRequest& request = subject.request;
+  CompilePool pool(request.jobs, request.compile_limit_s, request.compiler.nvcc_file);
   subject.progress.stage(fmt::format("{}: compiling for the first time", architecture));
-  for (const KernelSignature& signature : kernels_meant(subject, unit, survey.first()))
-    analysis.studies.push_back(study(subject, pool.identity(), unit, signature, survey));
+  const Compilation compilation =
+      begin_compilation({subject.source, subject.description, architecture, request.compiler.only},
+                        {request.compile_budget_s, request.every_cap}, subject.store, pool, subject.progress);
+  const CompileUnit& unit = compilation.unit;
+  analysis.compiler = pool.identity(unit.front_end).name;
+  const Sweep& survey = *compilation.sweep;
+  for (const KernelSignature& signature : kernels_meant(subject, unit, survey.first_code()))
+    analysis.studies.push_back(study(subject, pool.identity(unit.front_end), unit, signature, survey));
 }
 
 }  // namespace
@@ -151,8 +152,8 @@ Analysis analyze(AnalyzeRequest request, Progress& progress) {
   Analysis analysis;
   std::vector<std::string> architectures;
   {
-    CompilePool pool(1, request.compile_limit_s);
-    analysis.compiler = pool.identity().name;
+    CompilePool pool(1, request.compile_limit_s, request.compiler.nvcc_file);
+    analysis.compiler = pool.identity(request.compiler.only.value_or(FrontEnd::nvrtc)).name;
     architectures = architectures_meant(request.architectures, request.device, pool.identity());
     // Refuses what the options may not hold, before a cache is opened.
     compile_unit(source, description, architectures.front(), pool.identity());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compilation.hpp"
 #include "description.hpp"
 #include "progress.hpp"
 #include "record.hpp"
@@ -18,6 +19,7 @@ struct AnalyzeRequest {
   DescriptionFlags flags;                    // the kernel may be a pattern: "all", "decay*"
   std::optional<std::string> architectures;  // "sm_75,sm_90" or "all"
   int device = 0;
+  CompilerWish compiler;
   int jobs = 1;
   double compile_limit_s = 600;            // for one variant
   std::optional<double> compile_budget_s;  // wall time of the back end for one study; empty: everything is compiled

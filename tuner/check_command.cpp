@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "compilation.hpp"
 #include "compile.hpp"
-#include "device_text.hpp"
 #include "kernel_choice.hpp"
 #include "ptxas_report.hpp"
 #include "regtune/error.hpp"
@@ -120,36 +120,68 @@ void append(CheckFindings& to, CheckFindings from) {
   std::move(from.notes.begin(), from.notes.end(), std::back_inserter(to.notes));
 }
 
+// The author's own code for each architecture, side by side; by nvcc, one after the other, where NVRTC refuses it.
+struct CheckedCode {
+  CompileUnit unit;
+  CompiledCode code;
+};
+
+Error not_compiled(const CompileUnit& unit, const CompiledCode& code, CompilePool& pool) {
+  return Error(ErrorKind::source_not_compiled,
+               fmt::format("{}: {} does not compile it for {}:\n{}", unit.source.path.string(),
+                           pool.identity(unit.front_end).name, unit.architecture, code.failure));
+}
+
+CheckedCode compile_by_nvcc_instead(const CompilationRequest& request, const Error& refusal, CompilePool& pool,
+                                    Progress& progress) {
+  CompileUnit unit = unit_for_nvcc_instead(request, refusal, pool, progress);
+  CompiledCode code = pool.prepare({0, request_for(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, true});
+  if (!code.compiled) throw refused_by_both(refusal, not_compiled(unit, code, pool));
+  return {std::move(unit), std::move(code)};
+}
+
+std::vector<CheckedCode> compile_all(const std::vector<CompilationRequest>& requests, CompilePool& pool,
+                                     Progress& progress) {
+  std::vector<CheckedCode> all(requests.size());
+  std::vector<std::optional<Error>> refusals(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    try {
+      all[i].unit = unit_to_compile(requests[i], pool);
+      pool.submit({static_cast<int>(i), request_for(all[i].unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, false});
+    } catch (const Error& refusal) {
+      refusals[i] = refusal;
+    }
+  }
+  while (std::optional<CompiledCode> code = pool.next()) {
+    const auto i = static_cast<std::size_t>(code->id);
+    all.at(i).code = std::move(*code);
+    if (!all[i].code.compiled) refusals[i] = not_compiled(all[i].unit, all[i].code, pool);
+  }
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (refusals[i]) all[i] = compile_by_nvcc_instead(requests[i], *refusals[i], pool, progress);
+  return all;
+}
+
 std::vector<CheckedKernel> compile_and_read(const CheckRequest& request, const std::optional<std::string>& pattern,
-                                            CompilePool& pool, Progress& progress) {
+                                            CompilePool& pool, std::string& compiler, Progress& progress) {
   const Source source = read_source(request.source);
   const LaunchDescription description = launch_description(source, request.flags);
   const std::vector<std::string> architectures =
       architectures_meant(request.architectures, request.device, pool.identity());
-  std::vector<CompileUnit> units;
-  for (const std::string& architecture : architectures)
-    units.push_back(
-        unit_for_device(compile_unit(source, description, architecture, pool.identity()), description, pool));
   progress.stage(fmt::format("compiling for {}", fmt::join(architectures, ", ")));
-  for (std::size_t i = 0; i < units.size(); ++i)
-    pool.submit({static_cast<int>(i), compile_request(units[i], {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, false});
-  std::vector<CompiledCode> codes(units.size());
-  while (std::optional<CompiledCode> code = pool.next())
-    codes.at(static_cast<std::size_t>(code->id)) = std::move(*code);
+  std::vector<CompilationRequest> requests;
+  for (const std::string& architecture : architectures)
+    requests.push_back({source, description, architecture, request.compiler.only});
 
   const std::optional<std::string> wanted = pattern ? pattern : request.flags.kernel;
   std::vector<CheckedKernel> checked;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    const CompiledCode& code = codes[i];
-    if (!code.compiled)
-      throw Error(ErrorKind::source_not_compiled,
-                  fmt::format("{}: {} does not compile it for {}:\n{}", source.path.string(), pool.identity().name,
-                              architectures[i], code.failure));
+  for (const auto& [unit, code] : compile_all(requests, pool, progress)) {
+    compiler = pool.identity(unit.front_end).name;
     const Cubin cubin = read_cubin(code.cubin);
-    const GpuLimits limits = limits_of_target(architectures[i], pool.identity());
-    const Source compiled{source.path, compiled_text(units[i])};
+    const GpuLimits limits = limits_of_target(unit.architecture, pool.identity());
+    const Source compiled{source.path, compiled_text(unit)};
     for (const KernelSignature& signature : kernels_meant(cubin, compiled, code, wanted))
-      checked.push_back(checked_kernel(units[i], code, *find_kernel(cubin, signature.mangled_name), signature,
+      checked.push_back(checked_kernel(unit, code, *find_kernel(cubin, signature.mangled_name), signature,
                                        description_for(description, request.flags, signature), limits));
   }
   return checked;
@@ -241,11 +273,10 @@ CheckResult check(CheckRequest request, Progress& progress) {
   std::optional<Baseline> baseline;
   if (request.baseline) baseline = baseline_from_text(read_text(*request.baseline), request.baseline->string());
   const std::optional<std::string> pattern = take_kernel_pattern(request.flags);
-  CompilePool pool(request.jobs, request.compile_limit_s);
+  CompilePool pool(request.jobs, request.compile_limit_s, request.compiler.nvcc_file);
   CheckResult result;
   result.source = request.source.string();
-  result.kernels = compile_and_read(request, pattern, pool, progress);
-  result.compiler = pool.identity().name;
+  result.kernels = compile_and_read(request, pattern, pool, result.compiler, progress);
   result.findings = compare_with_limits(result.kernels, request.limits);
   if (baseline) append(result.findings, compare_with_baseline(result.kernels, result.compiler, *baseline));
   if (request.write_baseline && result.findings.breaches.empty())

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compilation.hpp"
 #include "description.hpp"
 #include "progress.hpp"
 #include "record.hpp"
@@ -26,6 +27,7 @@ struct CheckRequest {
   DescriptionFlags flags;                    // without a kernel: all of the file
   std::optional<std::string> architectures;  // as for a study
   int device = 0;
+  CompilerWish compiler;
   int jobs = 1;
   double compile_limit_s = 600;
   CheckLimits limits;

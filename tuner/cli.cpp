@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli_options.hpp"
+#include "compile_commands.hpp"
 #include "nvcc_command.hpp"
 #include "regtune/error.hpp"
 
@@ -49,7 +50,18 @@ bool explain_value(const CliValues& values) {
   return true;
 }
 
-DescriptionFlags description_flags(const CliValues& values, const Arguments& compiler_arguments) {
+CompilerWish compiler_wish(const CliValues& values) {
+  CompilerWish wish;
+  wish.nvcc_file = values.text("nvcc").value_or("");
+  const std::optional<std::string> name = values.text("compiler");
+  if (!name) return wish;
+  if (*name != "nvrtc" && *name != "nvcc")
+    throw Error(ErrorKind::usage, fmt::format("--compiler {}: there are nvrtc and nvcc", *name));
+  wish.only = *name == "nvcc" ? FrontEnd::nvcc : FrontEnd::nvrtc;
+  return wish;
+}
+
+DescriptionFlags description_flags(const CliValues& values, const CompilerArguments& compiler_arguments) {
   DescriptionFlags flags;
   flags.kernel = values.text("kernel");
   flags.sizes = values.list("set");
@@ -57,8 +69,10 @@ DescriptionFlags description_flags(const CliValues& values, const Arguments& com
   flags.grid = values.text("grid");
   flags.dynamic_shared_bytes = values.text("shared");
   flags.arguments = values.list("arg");
-  flags.options = compiler_arguments;
-  flags.include_folders = values.list("include");
+  flags.options = compiler_arguments.kept;
+  flags.nvcc_options = compiler_arguments.of_nvcc;
+  flags.include_folders = values.list("include-dir");
+  flags.pre_included_files = values.list("include");
   flags.defines = values.list("define");
   flags.seed = values.unsigned_integer("seed");
   flags.tune = values.list("tune");
@@ -66,22 +80,30 @@ DescriptionFlags description_flags(const CliValues& values, const Arguments& com
   return flags;
 }
 
-ShowSourceRequest show_source_request(const CliValues& values, const Arguments& compiler_arguments) {
+// Of the options that one compiler was given and the other does not take.
+void note_left_out(const std::vector<std::string>& left_out, const char* whose, std::vector<std::string>& notes) {
+  if (!left_out.empty())
+    notes.push_back(fmt::format("of {} options these are left out: {}", whose, fmt::join(left_out, ", ")));
+}
+
+ShowSourceRequest show_source_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
   ShowSourceRequest request;
   request.source = values.subject();
   request.flags = description_flags(values, compiler_arguments);
   request.architecture = values.text("arch");
+  request.compiler = compiler_wish(values);
   request.device = values.integer("device").value();
   request.compile_limit_s = compile_limit_value(values);
   return request;
 }
 
-TuneCommand tune_command(const CliValues& values, const Arguments& compiler_arguments) {
+TuneCommand tune_command(const CliValues& values, const CompilerArguments& compiler_arguments) {
   TuneCommand command;
   TuneRequest& request = command.request;
   request.source = values.subject();
   request.flags = description_flags(values, compiler_arguments);
   request.architecture = values.text("arch");
+  request.compiler = compiler_wish(values);
   request.device = values.integer("device").value();
   request.jobs = jobs_value(values);
   request.counters = values.flag("counters");
@@ -96,6 +118,10 @@ TuneCommand tune_command(const CliValues& values, const Arguments& compiler_argu
   request.measure.budget_s = budget_value(values);
   request.measure.timeout_ms = values.number_in("timeout", 0.01, 1e5).value() * 1000;
   request.measure.cold = values.flag("cold");
+  if (const std::optional<std::string> by = values.text("confirm")) {
+    if (*by != "nvcc") throw Error(ErrorKind::usage, fmt::format("--confirm {}: there is nvcc only", *by));
+    request.confirm_by_nvcc = true;
+  }
   command.style.all_rows = values.flag("all");
   command.record_file = values.text("record");
   return command;
@@ -103,18 +129,19 @@ TuneCommand tune_command(const CliValues& values, const Arguments& compiler_argu
 
 // What a study and a check have in common.
 template <class Request>
-Request study_request(const CliValues& values, const Arguments& compiler_arguments) {
+Request study_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
   Request request;
   request.source = values.subject();
   request.flags = description_flags(values, compiler_arguments);
   request.architectures = values.text("arch");
+  request.compiler = compiler_wish(values);
   request.device = values.integer("device").value();
   request.jobs = jobs_value(values);
   request.compile_limit_s = compile_limit_value(values);
   return request;
 }
 
-AnalyzeCommand analyze_command(const CliValues& values, const Arguments& compiler_arguments) {
+AnalyzeCommand analyze_command(const CliValues& values, const CompilerArguments& compiler_arguments) {
   AnalyzeCommand command{study_request<AnalyzeRequest>(values, compiler_arguments), {}};
   command.request.compile_budget_s = compile_budget_value(values);
   command.request.every_cap = values.flag("every-cap");
@@ -123,7 +150,7 @@ AnalyzeCommand analyze_command(const CliValues& values, const Arguments& compile
   return command;
 }
 
-CheckRequest check_request(const CliValues& values, const Arguments& compiler_arguments) {
+CheckRequest check_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
   CheckRequest request = study_request<CheckRequest>(values, compiler_arguments);
   request.baseline = values.text("baseline");
   request.write_baseline = values.text("write-baseline");
@@ -150,7 +177,7 @@ VerifyRequest verify_request(const CliValues& values) {
   request.flags.grid = values.text("grid");
   request.flags.dynamic_shared_bytes = values.text("shared");
   request.flags.arguments = values.list("arg");
-  request.flags.include_folders = values.list("include");
+  request.flags.include_folders = values.list("include-dir");
   request.cache = values.text("cache");
   request.device = values.integer("device").value();
   request.jobs = jobs_value(values);
@@ -234,13 +261,22 @@ void refuse_compiler_options(CliCommand command, const Arguments& behind) {
   throw Error(ErrorKind::usage, fmt::format("regtune {} takes no compiler options: {}", why, fmt::join(behind, " ")));
 }
 
-// A whole nvcc command line behind -- becomes the options that NVRTC takes, and a note of those that it does not.
-void take_nvcc_command(Arguments& behind, std::vector<std::string>& notes) {
-  if (behind.empty() || !is_nvcc(behind.front())) return;
+// What stands behind --: options as the compiler takes them, or a whole nvcc command line.
+CompilerArguments compiler_arguments(const Arguments& behind, std::vector<std::string>& notes) {
+  if (behind.empty() || !is_nvcc(behind.front())) return {behind, {}, {}};
   CompilerArguments translated = from_nvcc({std::next(behind.begin()), behind.end()});
-  behind = std::move(translated.kept);
-  if (!translated.left_out.empty())
-    notes.push_back(fmt::format("of nvcc's options these are left out: {}", fmt::join(translated.left_out, ", ")));
+  note_left_out(translated.left_out, "nvcc's", notes);
+  return translated;
+}
+
+// The build's own options come first, so that what is typed counts where both say something.
+void add_compile_commands(CompilerArguments& arguments, const CliValues& values, std::vector<std::string>& notes) {
+  const std::optional<std::string> file = values.text("compile-commands");
+  if (!file) return;
+  const CompilerArguments of_build = from_compile_commands(*file, values.subject());
+  note_left_out(of_build.left_out, "the build's", notes);
+  arguments.kept.insert(arguments.kept.begin(), of_build.kept.begin(), of_build.kept.end());
+  arguments.of_nvcc.insert(arguments.of_nvcc.begin(), of_build.of_nvcc.begin(), of_build.of_nvcc.end());
 }
 
 }  // namespace
@@ -254,14 +290,14 @@ Command parse_command_line(const Arguments& arguments) {
   // Boost.Program_options forgets where "--" stood: what follows it is cut off before it looks.
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   Arguments own(arguments.begin(), separator);
-  Arguments behind(separator == arguments.end() ? separator : std::next(separator), arguments.end());
+  const Arguments behind(separator == arguments.end() ? separator : std::next(separator), arguments.end());
   if (own.empty()) return {false, false, ShowText{help_text(CliCommand::tune)}};
   if (own.front() == "--version") return {false, false, ShowText{"regtune " REGTUNE_VERSION "\n"}};
 
   const CliCommand which = take_command(own);
   refuse_compiler_options(which, behind);
   Command command;
-  take_nvcc_command(behind, command.notes);
+  CompilerArguments compiler = compiler_arguments(behind, command.notes);
   const CliValues values = parse_options(which, own);
   command.json = values.flag("json");
   command.quiet = values.flag("quiet");
@@ -270,19 +306,20 @@ Command parse_command_line(const Arguments& arguments) {
     return command;
   }
   command.explain = explain_value(values);
+  add_compile_commands(compiler, values, command.notes);
   if (values.flag("show-source")) {
-    command.what = show_source_request(values, behind);
+    command.what = show_source_request(values, compiler);
     return command;
   }
   switch (which) {
     case CliCommand::tune:
-      command.what = tune_command(values, behind);
+      command.what = tune_command(values, compiler);
       break;
     case CliCommand::analyze:
-      command.what = analyze_command(values, behind);
+      command.what = analyze_command(values, compiler);
       break;
     case CliCommand::check:
-      command.what = check_request(values, behind);
+      command.what = check_request(values, compiler);
       break;
     case CliCommand::lookup:
       command.what = lookup_request(values);

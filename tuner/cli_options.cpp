@@ -65,9 +65,17 @@ po::options_description launch_options(const char* kernel) {
 // `arch`: how --arch is given, and what it stands for.
 po::options_description compile_options(const char* arch, const std::string& meaning) {
   po::options_description options("Compile (what stands behind -- goes to the compiler as it is)");
-  options.add_options()                                                                                    //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")              //
-      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                   //
+  options.add_options()                                                                            //
+      ("include-dir,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")  //
+      ("include", po::value<Arguments>()->composing()->value_name("FILE"),
+       "included in front of the source, as nvcc -include")                               //
+      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")  //
+      ("compile-commands", po::value<std::string>()->value_name("FILE"),
+       "take the source's options from compile_commands.json")  //
+      ("compiler", po::value<std::string>()->value_name("NAME"),
+       "nvrtc or nvcc (default: NVRTC, and nvcc for what it does not take)")  //
+      ("nvcc", po::value<std::string>()->value_name("FILE"),
+       "which nvcc (default: of PATH, CUDA_HOME, /usr/local/cuda)")                                        //
       ("show-source", po::bool_switch(), "print the text that the compiler is given, and stop")            //
       ("arch", po::value<std::string>()->value_name(arch), meaning.c_str())                                //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)")  //
@@ -127,6 +135,8 @@ po::options_description measure_options() {
       ("margin", po::value<double>()->default_value(0.5)->value_name("%"), "differences below this are none")  //
       ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")               //
       ("timeout", po::value<double>()->default_value(10)->value_name("S"), "seconds for one launch")           //
+      ("confirm", po::value<std::string>()->value_name("nvcc"),
+       "also time nvcc's builds of the author's code and the winner")  //
       ("metric", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
        "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                  //
       ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                       //
@@ -213,7 +223,7 @@ po::options_description verify_options() {
       ("grid", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                  //
       ("shared", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                //
       ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"), "as given when it was tuned")  //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")               //
+      ("include-dir,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")           //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)");
   return options;
 }

@@ -2,41 +2,49 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
-#include <cstdio>
 #include <map>
 
-#include "key.hpp"
-#include "nvjitlink.hpp"
+#include "compilers.hpp"
 #include "regtune/error.hpp"
-#include "toolkit.hpp"
 
 namespace regtune {
 namespace {
 
 constexpr double kNoticedIdleness = 0.02;  // of a job's time
 constexpr double kMostAhead = 3;
+constexpr double kGraceS = 2;  // nvcc is stopped by the worker itself, which can then say so
 constexpr double kIdentityLimitMs = 60000;
-constexpr std::size_t kMostKeptTexts = 80;  // 64 choices of macros, and other names of a few
 // A job that waits in a channel must fit into its buffer: else we would wait in send() for a worker that waits in
 // its own for us to read.
 constexpr std::size_t kLargestAheadBytes = 32 * 1024;
 
 Message job_message(const CompileJob& job) {
-  Message message{{"source", binary(job.request.source)},
-                  {"file_name", job.request.file_name},
-                  {"options", job.request.options},
-                  {"name_expressions", job.request.name_expressions},
-                  {"lto_ir", job.request.output == NvrtcOutput::lto_ir},
-                  {"stand_ins", job.request.stand_ins},
-                  {"empty_headers", job.request.empty_headers}};
+  Message message = request_message(job.request);
   if (job.link_options) message["link_options"] = *job.link_options;
   message["keep_lto_ir"] = job.others_link_it;
   return message;
+}
+
+// What a job sends to a worker, but for a few words.
+std::size_t text_bytes(const CompileJob& job) {
+  const auto* of_nvrtc = std::get_if<NvrtcRequest>(&job.request);
+  return of_nvrtc ? of_nvrtc->source.size() : std::get<NvccRequest>(job.request).text.size();
+}
+
+CompilerIdentity identity_from(const Message& reply, FrontEnd front_end) {
+  return {reply.at("name"),
+          reply.at("library_path"),
+          reply.at("architectures"),
+          reply.at("include_folders"),
+          reply.at("fixed_options"),
+          reply.at("precompiles_headers"),
+          reply.at("linker"),
+          reply.at("why_no_linker"),
+          reply.at("linker_takes_no_cache"),
+          front_end};
 }
 
 CompiledCode code_from(const Message& reply, int id) {
@@ -56,157 +64,10 @@ double clock_seconds(std::chrono::steady_clock::time_point at) {
   return std::chrono::duration<double>(at.time_since_epoch()).count();
 }
 
-double cpu_seconds() {
-  timespec used{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
-double resident_mib() {
-  long pages = 0;
-  long resident = 0;
-  if (FILE* const file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
-    std::fclose(file);
-  }
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
-}
-
-// Beyond what a fork had from the server when it began: those pages are the server's, and count there.
-double peak_mib(double inherited_mib) {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return std::max(0.0, static_cast<double>(used.ru_maxrss) / 1024 - inherited_mib);
-}
-
-// Compilers and what they made so far. One object in the server's memory, of which every worker has a copy as
-// it was at the fork.
-class Compilers {
- public:
-  // In a fork of the server, before its first job.
-  void begin_worker() { inherited_mib_ = resident_mib(); }
-
-  Message answer(const Message& asked) {
-    if (asked.contains("identify")) return identify();
-    const auto start = std::chrono::steady_clock::now();
-    const double cpu_start = cpu_seconds();
-    NvrtcRequest request{bytes_of(asked.at("source")),
-                         asked.at("file_name"),
-                         asked.at("options"),
-                         asked.at("name_expressions"),
-                         asked.at("lto_ir") ? NvrtcOutput::lto_ir : NvrtcOutput::cubin,
-                         asked.at("stand_ins"),
-                         asked.at("empty_headers")};
-    NvrtcReply reply =
-        request.output == NvrtcOutput::lto_ir ? lto_ir(request, asked.at("keep_lto_ir")) : nvrtc().compile(request);
-    const auto link_start = std::chrono::steady_clock::now();
-    if (reply.compiled && asked.contains("link_options")) link(reply, asked.at("link_options"));
-    const auto end = std::chrono::steady_clock::now();
-    return {{"compiled", reply.compiled},
-            {"cubin", binary(reply.cubin)},
-            {"log", binary(reply.log)},  // may quote source lines that are not UTF-8
-            {"lowered_names", reply.lowered_names},
-            {"begun_s", clock_seconds(start)},
-            {"ended_s", clock_seconds(end)},
-            {"link_seconds", std::chrono::duration<double>(end - link_start).count()},
-            {"cpu_s", cpu_seconds() - cpu_start},
-            {"peak_mib", peak_mib(inherited_mib_)},
-            {"pid", getpid()}};
-  }
-
- private:
-  const Nvrtc& nvrtc() {
-    if (!nvrtc_) nvrtc_ = Nvrtc::open();
-    return *nvrtc_;
-  }
-
-  const std::optional<NvJitLink>& linker() {
-    if (!linker_looked_for_) linker_ = NvJitLink::open(why_no_linker_);
-    linker_looked_for_ = true;
-    return linker_;
-  }
-
-  // Made once for each distinct request that others will make too.
-  NvrtcReply lto_ir(const NvrtcRequest& request, bool keep) {
-    FieldHash hash;
-    hash.add("source", request.source);
-    for (const std::string& option : request.options) hash.add("option", option);
-    for (const std::string& expression : request.name_expressions) hash.add("name expression", expression);
-    for (const std::string& header : request.empty_headers) hash.add("empty header", header);
-    const std::string key = hash.hex();
-    const auto known = made_.find(key);
-    if (known != made_.end()) return known->second;
-    NvrtcReply reply = nvrtc().compile(request);
-    if (keep && made_.size() < kMostKeptTexts) made_[key] = reply;
-    return reply;
-  }
-
-  void link(NvrtcReply& reply, const std::vector<std::string>& options) {
-    LinkReply linked;
-    if (linker())
-      linked = linker()->link({reply.lto_ir, options});
-    else
-      linked.log = why_no_linker_;
-    reply.compiled = linked.linked;
-    reply.cubin = std::move(linked.cubin);
-    reply.log = std::move(linked.log);
-  }
-
-  Message identify() {
-    try {
-      std::vector<std::string> folders;
-      for (const auto& folder : include_folders(nvrtc().library_path())) folders.push_back(folder.string());
-      std::vector<std::string> fixed;
-      // Asking costs a compilation: known versions are not asked.
-      const bool recent = nvrtc().major() >= 13;
-      if (recent || nvrtc().accepts_option("--frandom-seed=regtune")) fixed.emplace_back("--frandom-seed=regtune");
-      if (nvrtc().has_own_cache()) fixed.emplace_back("--no-cache");
-      Message identity{{"name", "NVRTC " + nvrtc().version()},
-                       {"library_path", nvrtc().library_path()},
-                       {"architectures", nvrtc().supported_architectures()},
-                       {"include_folders", folders},
-                       {"fixed_options", fixed},
-                       {"precompiles_headers", nvrtc().precompiles_headers()},
-                       {"linker", ""},
-                       {"why_no_linker", ""},
-                       {"linker_takes_no_cache", false}};
-      if (linker()) {
-        identity["linker"] = "nvJitLink " + linker()->version();
-        why_no_linker_ = linker()->cannot_serve(nvrtc()).value_or("");
-        identity["linker_takes_no_cache"] = recent || linker()->accepts_option("-no-cache");
-      }
-      identity["why_no_linker"] = why_no_linker_;
-      return identity;
-    } catch (const Error& failure) {
-      return {{"failure", failure.what()}};
-    }
-  }
-
-  std::optional<Nvrtc> nvrtc_;
-  std::optional<NvJitLink> linker_;
-  bool linker_looked_for_ = false;
-  std::string why_no_linker_;
-  std::map<std::string, NvrtcReply> made_;
-  double inherited_mib_ = 0;
-};
-
-ForkServer compile_server() {
-  const auto compilers = std::make_shared<Compilers>();
-  return ForkServer([compilers](const Message& asked) { return compilers->answer(asked); },
-                    [compilers](Channel& channel) {
-                      compilers->begin_worker();
-                      while (true) {
-                        const Channel::Received received = channel.receive();
-                        if (received.state != Channel::State::message) return;
-                        if (!channel.send(compilers->answer(received.message))) return;
-                      }
-                    });
-}
-
 }  // namespace
 
-CompilePool::CompilePool(int processes, double limit_s)
-    : processes_(processes), limit_s_(limit_s), server_(compile_server()) {}
+CompilePool::CompilePool(int processes, double limit_s, std::string nvcc_file)
+    : processes_(processes), limit_s_(limit_s), nvcc_file_(std::move(nvcc_file)), server_(compile_server()) {}
 
 std::string CompilePool::header_folder(NvrtcOutput output) const {
   if (scratch_.path().empty()) return "";
@@ -224,23 +85,48 @@ const CompilerIdentity& CompilePool::identity() {
     throw Error(ErrorKind::no_toolkit,
                 fmt::format("loading NVRTC failed: its process {}; is the CUDA toolkit complete?", how));
   if (reply->contains("failure")) throw Error(ErrorKind::no_toolkit, reply->at("failure").get<std::string>());
-  identity_ = CompilerIdentity{reply->at("name"),
-                               reply->at("library_path"),
-                               reply->at("architectures"),
-                               reply->at("include_folders"),
-                               reply->at("fixed_options"),
-                               reply->at("precompiles_headers"),
-                               reply->at("linker"),
-                               reply->at("why_no_linker"),
-                               reply->at("linker_takes_no_cache")};
+  identity_ = identity_from(*reply, FrontEnd::nvrtc);
   return *identity_;
 }
 
+const CompilerIdentity* CompilePool::nvcc() {
+  if (!nvcc_looked_for_) {
+    nvcc_looked_for_ = true;
+    std::string how;
+    const std::optional<Message> reply =
+        server_.ask({{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}}, kIdentityLimitMs, how);
+    if (!reply)
+      why_no_nvcc_ = fmt::format("looking for nvcc failed: the process that looked {}", how);
+    else if (reply->contains("failure"))
+      why_no_nvcc_ = reply->at("failure").get<std::string>();
+    else
+      nvcc_ = identity_from(*reply, FrontEnd::nvcc);
+  }
+  return nvcc_ ? &*nvcc_ : nullptr;
+}
+
+const CompilerIdentity& CompilePool::identity(FrontEnd front_end) {
+  if (front_end == FrontEnd::nvrtc) return identity();
+  if (const CompilerIdentity* found = nvcc()) return *found;
+  throw Error(ErrorKind::no_toolkit, why_no_nvcc_);
+}
+
+CompileJob CompilePool::with_limits(CompileJob job) const {
+  if (auto* of_nvcc = std::get_if<NvccRequest>(&job.request)) {
+    assert(nvcc_ && "a unit of nvcc's is made of its identity");
+    of_nvcc->program = nvcc_->library_path;
+    of_nvcc->limit_s = limit_s_;
+    of_nvcc->scratch_folder = scratch_.path().string();
+  }
+  return job;
+}
+
 CompiledCode CompilePool::prepare(CompileJob job) {
+  job = with_limits(std::move(job));
   assert(server_slot_.jobs.empty() && "the server's next answer would be that job's");
   std::string how;
   const auto given = Clock::now();
-  const std::optional<Message> reply = server_.ask(job_message(job), limit_s_ * 1000, how);
+  const std::optional<Message> reply = server_.ask(job_message(job), limit_s_of(job) * 1000, how);
   if (reply) {
     account(*reply, job.id, given);
     return code_from(*reply, job.id);
@@ -251,7 +137,12 @@ CompiledCode CompilePool::prepare(CompileJob job) {
   return code;
 }
 
+double CompilePool::limit_s_of(const CompileJob& job) const {
+  return limit_s_ + (std::holds_alternative<NvccRequest>(job.request) ? kGraceS : 0);
+}
+
 void CompilePool::submit(CompileJob job) {
+  job = with_limits(std::move(job));
   if (job.in_server)
     waiting_for_server_.push_back(std::move(job));
   else
@@ -260,7 +151,7 @@ void CompilePool::submit(CompileJob job) {
 
 void CompilePool::submit_next(CompileJob job) {
   assert(!job.in_server);
-  waiting_.push_front(std::move(job));
+  waiting_.push_front(with_limits(std::move(job)));
 }
 
 std::size_t CompilePool::unfinished() const {
@@ -314,8 +205,7 @@ void CompilePool::feed() {
   const std::size_t ahead = jobs_ahead();
   for (std::size_t filled = 1; filled <= ahead; ++filled)
     for (Slot& slot : slots_)
-      if (slot.jobs.size() <= filled && !waiting_.empty() &&
-          waiting_.front().request.source.size() <= kLargestAheadBytes)
+      if (slot.jobs.size() <= filled && !waiting_.empty() && text_bytes(waiting_.front()) <= kLargestAheadBytes)
         give_first(slot);
   if (server_slot_.jobs.empty() && !waiting_for_server_.empty()) {
     give(server_slot_, std::move(waiting_for_server_.front()));
@@ -333,7 +223,10 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
 }
 
 std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
-  const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s_));
+  const auto limit_of = [this](const Slot& slot) {
+    return slot.started + std::chrono::duration_cast<Clock::duration>(
+                              std::chrono::duration<double>(limit_s_of(slot.jobs.front().job)));
+  };
   while (unfinished() > 0) {
     feed();
     std::vector<pollfd> descriptors;
@@ -343,7 +236,7 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
       if (slot.jobs.empty()) return;
       descriptors.push_back({channel_of(slot).descriptor(), POLLIN, 0});
       busy.push_back(&slot);
-      wake = std::min(wake, slot.started + limit);
+      wake = std::min(wake, limit_of(slot));
     };
     for (Slot& slot : slots_) watch(slot);
     watch(server_slot_);
@@ -353,7 +246,7 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
     for (std::size_t i = 0; ready > 0 && i < descriptors.size(); ++i)
       if (descriptors[i].revents != 0) return collect(*busy[i]);
     for (Slot* slot : busy)
-      if (Clock::now() >= slot->started + limit)
+      if (Clock::now() >= limit_of(*slot))
         return lost(*slot, fmt::format("compiling took longer than {:g} s and was stopped", limit_s_));
     if (deadline && Clock::now() >= *deadline) return {};
   }

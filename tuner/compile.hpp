@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "compile_request.hpp"
 #include "fork_server.hpp"
-#include "nvrtc.hpp"
 #include "scratch_folder.hpp"
 #include "source.hpp"
 
 namespace regtune {
 
-// Two ways to machine code. Plain: NVRTC makes it. Linked: NVRTC makes LTO-IR, once for each distinct request,
-// and nvJitLink makes machine code of it.
+// Two ways to machine code. Plain: the request's compiler makes it. Linked: it makes LTO-IR, once for each distinct
+// request, and nvJitLink makes machine code of that.
 struct CompileJob {
   int id = 0;  // the caller's
-  NvrtcRequest request;
+  CompilerRequest request;
   std::optional<std::vector<std::string>> link_options;  // linked; the request's output is then LTO-IR
   bool in_server = false;      // by the server itself: slower to come, but with its precompiled headers
   bool others_link_it = true;  // the same LTO-IR serves other jobs: kept
@@ -56,11 +56,17 @@ struct CompileUsage {
 
 class CompilePool {
  public:
-  // `processes` children at most; one compilation may take `limit_s` seconds.
-  CompilePool(int processes, double limit_s);
+  // `processes` children at most; one compilation may take `limit_s` seconds. `nvcc_file`: which nvcc, where one is
+  // wanted; empty: the first that is found.
+  CompilePool(int processes, double limit_s, std::string nvcc_file = "");
 
-  // Throws Error(no_toolkit) with where NVRTC was looked for.
+  // NVRTC. Throws Error(no_toolkit) with where it was looked for.
   const CompilerIdentity& identity();
+  // nullptr where there is no nvcc; why_no_nvcc() then says where it was looked for. Looked for at the first call.
+  const CompilerIdentity* nvcc();
+  const std::string& why_no_nvcc() const { return why_no_nvcc_; }
+  // Either. Throws Error(no_toolkit).
+  const CompilerIdentity& identity(FrontEnd front_end);
 
   // Runs a job in the server and waits: what it makes and precompiles is there for workers forked later. Requires:
   // no job submitted for the server is unfinished.
@@ -99,6 +105,8 @@ class CompilePool {
     Clock::time_point started;  // the first job
   };
 
+  CompileJob with_limits(CompileJob job) const;
+  double limit_s_of(const CompileJob& job) const;
   Slot* idle_slot();
   std::size_t jobs_ahead() const;
   void give(Slot& slot, CompileJob job);
@@ -110,9 +118,13 @@ class CompilePool {
 
   int processes_;
   double limit_s_;
+  std::string nvcc_file_;
   ScratchFolder scratch_;
   ForkServer server_;
   std::optional<CompilerIdentity> identity_;
+  bool nvcc_looked_for_ = false;
+  std::optional<CompilerIdentity> nvcc_;
+  std::string why_no_nvcc_;
   std::deque<CompileJob> waiting_;
   std::deque<CompileJob> waiting_for_server_;
   std::vector<Slot> slots_;

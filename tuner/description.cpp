@@ -683,7 +683,10 @@ LaunchDescription with_flags(LaunchDescription description, const DescriptionFla
     description.arguments.push_back(std::move(argument));
   }
   description.options.insert(description.options.end(), flags.options.begin(), flags.options.end());
+  description.nvcc_options.insert(description.nvcc_options.end(), flags.nvcc_options.begin(), flags.nvcc_options.end());
   for (const std::string& define : flags.defines) description.options.push_back("-D" + define);
+  for (const std::string& file : flags.pre_included_files)
+    description.options.push_back("--pre-include=" + std::filesystem::absolute(file).string());
   for (const std::string& folder : flags.include_folders) {
     description.include_folders.push_back(std::filesystem::absolute(folder));
   }

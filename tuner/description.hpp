@@ -52,6 +52,7 @@ struct LaunchDescription {
   std::optional<Expression> dynamic_shared_bytes;
   std::vector<ArgumentDescription> arguments;
   std::vector<std::string> options;                    // the author's compiler options
+  std::vector<std::string> nvcc_options;               // beside them, where nvcc compiles the file
   std::vector<std::filesystem::path> include_folders;  // absolute, or relative to the source's folder
   std::optional<std::uint64_t> seed;
   std::filesystem::path base_folder;  // data files are relative to it
@@ -74,14 +75,16 @@ struct DescriptionFlags {
   std::optional<std::string> block;                 // --block 128,256 or 32x8,16x16
   std::optional<std::string> grid;                  // --grid 'ceil_div(n, block)'
   std::optional<std::string> dynamic_shared_bytes;  // --shared EXPR
-  std::vector<std::string> arguments;        // --arg n=n, --arg a=2.5, --arg 'in={buffer="n", init="uniform(0,1)"}': an
-                                             // expression, or the TOML table that the file would hold
-  std::vector<std::string> options;          // --option / everything after --: added to the author's
-  std::vector<std::string> include_folders;  // -I, relative to the current folder
-  std::vector<std::string> defines;          // -D
-  std::optional<std::uint64_t> seed;         // --seed
-  std::vector<std::string> tune;             // --tune UNROLL=1,2,4,8
-  std::vector<std::string> metrics = {};     // --metric 'bytes=8*n', --metric 'flops=2*n'
+  std::vector<std::string> arguments;  // --arg n=n, --arg a=2.5, --arg 'in={buffer="n", init="uniform(0,1)"}': an
+                                       // expression, or the TOML table that the file would hold
+  std::vector<std::string> options;    // --option / everything after --: added to the author's
+  std::vector<std::string> nvcc_options = {};        // of an nvcc command, what NVRTC does not take and nvcc needs
+  std::vector<std::string> include_folders;          // -I, relative to the current folder
+  std::vector<std::string> pre_included_files = {};  // --include, relative to the current folder
+  std::vector<std::string> defines;                  // -D
+  std::optional<std::uint64_t> seed;                 // --seed
+  std::vector<std::string> tune;                     // --tune UNROLL=1,2,4,8
+  std::vector<std::string> metrics = {};             // --metric 'bytes=8*n', --metric 'flops=2*n'
 };
 
 // A size that the file does not have is put before the file's, so that the file's expressions can use it.

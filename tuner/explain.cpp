@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "authors_bound.hpp"
 #include "policy.hpp"
 #include "report.hpp"
 
@@ -93,6 +94,16 @@ std::string spell_role(const TuningRecord& record, int id) {
   return text;
 }
 
+std::string spell_nvcc(const TuningRecord& record) {
+  std::vector<std::string> pieces;
+  for (const NvccCode& code : record.nvcc->codes)
+    pieces.push_back(code.failure.empty()
+                         ? fmt::format("#{}: {} registers, spills {}/{} bytes", code.variant_id,
+                                       code.registers_per_thread, code.spill_store_bytes, code.spill_load_bytes)
+                         : fmt::format("#{} does not compile: {}", code.variant_id, code.failure));
+  return fmt::format("{}", fmt::join(pieces, "; "));
+}
+
 }  // namespace
 
 std::string explain_trial(const TuningRecord& record, const Trial& trial) {
@@ -106,6 +117,8 @@ std::string explanation(const TuningRecord& record) {
       fmt::format("\nwhy, for {} on {}\ncompiler: {}\n", record.signature, record.architecture, record.compiler);
   if (!record.route.empty()) text += fmt::format("way to the machine code: {}\n", record.route);
   for (const std::string& note : record.source_notes) text += "source: " + note + "\n";
+  if (const std::string bound = about_authors_bound(record); !bound.empty()) text += bound + "\n";
+  if (record.nvcc) text += fmt::format("compared with {}: {}\n", record.nvcc->compiler, spell_nvcc(record));
   if (record.verdict) text += fmt::format("verdict: {}: {}\n", to_string(record.verdict->kind), record.verdict->reason);
   for (const Trial& trial : record.trials) text += explain_trial(record, trial) + "\n";
   return text;

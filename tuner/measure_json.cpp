@@ -88,6 +88,49 @@ CounterReadings counters_from_json(const Json& json) {
   return readings;
 }
 
+Json nvcc_json(const NvccComparison& comparison) {
+  Json codes = Json::array();
+  for (const NvccCode& code : comparison.codes) {
+    Json entry{{"variant", code.variant_id}};
+    if (!code.failure.empty()) {
+      entry["failure"] = code.failure;
+    } else {
+      entry["registers_per_thread"] = code.registers_per_thread;
+      entry["spill_store_bytes"] = code.spill_store_bytes;
+      entry["spill_load_bytes"] = code.spill_load_bytes;
+    }
+    if (!code.finding.empty()) {
+      entry["finding"] = code.finding;
+      entry["speedup"] = {code.speedup.low, code.speedup.median, code.speedup.high};
+      entry["rounds"] = code.rounds;
+    }
+    codes.push_back(std::move(entry));
+  }
+  return {{"compiler", comparison.compiler}, {"codes", std::move(codes)}};
+}
+
+NvccComparison nvcc_from_json(const Json& json, std::size_t trials) {
+  NvccComparison comparison;
+  read(json, "compiler", comparison.compiler);
+  for (const Json& entry : at(json, "codes")) {
+    NvccCode& code = comparison.codes.emplace_back();
+    read(entry, "variant", code.variant_id);
+    if (code.variant_id < 0 || static_cast<std::size_t>(code.variant_id) >= trials)
+      refuse("variant", at(entry, "variant"), "the number of a trial");
+    read_if_there(entry, "failure", code.failure);
+    read_if_there(entry, "registers_per_thread", code.registers_per_thread);
+    read_if_there(entry, "spill_store_bytes", code.spill_store_bytes);
+    read_if_there(entry, "spill_load_bytes", code.spill_load_bytes);
+    read_if_there(entry, "finding", code.finding);
+    read_if_there(entry, "rounds", code.rounds);
+    if (!find(entry, "speedup")) continue;
+    const auto speedup = read<std::vector<double>>(entry, "speedup");
+    if (speedup.size() != 3) refuse("speedup", at(entry, "speedup"), "three numbers");
+    code.speedup = {speedup[0], speedup[1], speedup[2]};
+  }
+  return comparison;
+}
+
 Json rates_json(const Work& w, double ms) {
   Json json;
   if (!(ms > 0)) return json;

@@ -15,6 +15,9 @@ ClockWatch clocks_from_json(const nlohmann::json& json);
 nlohmann::json rates_json(const Work& work, double ms);
 nlohmann::json counters_json(const CounterReadings& readings);
 CounterReadings counters_from_json(const nlohmann::json& json);
+nlohmann::json nvcc_json(const NvccComparison& comparison);
+// `trials`: how many there are; no code may be of another.
+NvccComparison nvcc_from_json(const nlohmann::json& json, std::size_t trials);
 nlohmann::json work_json(const Work& work);
 Work work_from_json(const nlohmann::json& json);
 

@@ -1,5 +1,7 @@
 #include "nvcc_command.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -108,10 +110,26 @@ std::optional<Spelling> find(const std::array<Spelling, N>& table, std::string_v
   return found == table.end() ? std::nullopt : std::optional(*found);
 }
 
+// The host's part of a file is nvcc's to read too: its dialect and headers can reach device code.
+constexpr std::array<std::string_view, 9> kOfNvcc = {"-Xcompiler",
+                                                     "--compiler-options",
+                                                     "-ccbin",
+                                                     "--compiler-bindir",
+                                                     "-extended-lambda",
+                                                     "--extended-lambda",
+                                                     "--expt-extended-lambda",
+                                                     "-expt-relaxed-constexpr",
+                                                     "--expt-relaxed-constexpr"};
+
+bool is_of_nvcc(std::string_view name) {
+  return std::find(kOfNvcc.begin(), kOfNvcc.end(), name) != kOfNvcc.end();
+}
+
 void keep(CompilerArguments& result, const Spelling& option, std::string value, const std::string& written) {
   // NVRTC knows no GNU dialects; ptxas's report is always asked for.
   if (option.nvrtc == "--std" && value.starts_with("gnu")) value.replace(0, 3, "c");
   const bool repeats = option.nvrtc == "--ptxas-options" && value == "-v";
+  if (is_of_nvcc(option.nvcc)) result.of_nvcc.push_back(fmt::format("{}={}", option.nvcc, value));
   if (option.nvrtc.empty() || repeats)
     result.left_out.push_back(written);
   else
@@ -137,6 +155,7 @@ CompilerArguments from_nvcc(const std::vector<std::string>& arguments) {
     const auto joined = find(kWithValue, written.substr(0, equals));
     const auto letter = find(kWithValue, written.substr(0, 2));
     if (const auto alone = find(kAlone, written)) {
+      if (is_of_nvcc(alone->nvcc)) result.of_nvcc.push_back(written);
       if (alone->nvrtc.empty())
         result.left_out.push_back(written);
       else

@@ -8,8 +8,9 @@
 namespace regtune {
 
 struct CompilerArguments {
-  std::vector<std::string> kept;      // as NVRTC takes them, each in one word
+  std::vector<std::string> kept;      // as NVRTC takes them, each in one word, and nvcc too
   std::vector<std::string> left_out;  // as they were written
+  std::vector<std::string> of_nvcc;   // of these, what nvcc needs where it compiles the file; each in one word
 };
 
 // True for "nvcc" and "/usr/local/cuda/bin/nvcc".

@@ -6,6 +6,7 @@
 #include <nvJitLink.h>
 
 #include "dynamic_library.hpp"
+#include "nvcc.hpp"
 #include "nvrtc.hpp"
 #include "toolkit.hpp"
 
@@ -165,13 +166,18 @@ std::string NvJitLink::library_path() const {
   return library_->file.path().string();
 }
 
-std::optional<std::string> NvJitLink::mismatch(int major, int minor, int nvrtc_major, int nvrtc_minor) {
-  if (major == nvrtc_major && minor >= nvrtc_minor) return std::nullopt;
+std::optional<std::string> NvJitLink::mismatch(int major, int minor, int its_major, int its_minor,
+                                               const char* compiler) {
+  if (major == its_major && minor >= its_minor) return std::nullopt;
   return fmt::format(
-      "nvJitLink {}.{} {} NVRTC {}.{}, so every budget is compiled whole by NVRTC; set "
+      "nvJitLink {}.{} {} {} {}.{}, so every budget is compiled whole by {}; set "
       "REGTUNE_NVJITLINK to the libnvJitLink of the same toolkit",
-      major, minor, major == nvrtc_major || major < nvrtc_major ? "is older than" : "is of another CUDA than",
-      nvrtc_major, nvrtc_minor);
+      major, minor, major == its_major || major < its_major ? "is older than" : "is of another CUDA than", compiler,
+      its_major, its_minor, compiler);
+}
+
+std::optional<std::string> NvJitLink::cannot_serve(const Nvcc& nvcc) const {
+  return mismatch(library_->major, library_->minor, nvcc.major(), nvcc.minor(), "nvcc");
 }
 
 std::optional<std::string> NvJitLink::cannot_serve(const Nvrtc& nvrtc) const {

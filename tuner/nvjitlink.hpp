@@ -10,6 +10,7 @@
 
 namespace regtune {
 
+class Nvcc;
 class Nvrtc;
 
 struct LinkRequest {
@@ -37,8 +38,10 @@ class NvJitLink {
   // LTO-IR is read by an nvJitLink of the same major version that is at least as new as the NVRTC which made
   // it. Empty when this one is; else a sentence that says why not.
   std::optional<std::string> cannot_serve(const Nvrtc& nvrtc) const;
-  // As above, for NVRTC `nvrtc_major`.`nvrtc_minor` and nvJitLink `major`.`minor`.
-  static std::optional<std::string> mismatch(int major, int minor, int nvrtc_major, int nvrtc_minor);
+  std::optional<std::string> cannot_serve(const Nvcc& nvcc) const;
+  // As above, for `compiler` `its_major`.`its_minor` ("NVRTC", "nvcc") and nvJitLink `major`.`minor`.
+  static std::optional<std::string> mismatch(int major, int minor, int its_major, int its_minor,
+                                             const char* compiler = "NVRTC");
   // Asks the library itself: the options of a link that it does not know are refused before any input is read.
   bool accepts_option(const std::string& option) const;
   // An option, an architecture or an input that nvJitLink refuses is a reply with `linked` false and the

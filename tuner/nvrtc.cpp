@@ -176,8 +176,8 @@ std::vector<int> Nvrtc::supported_architectures() const {
   return architectures;
 }
 
-NvrtcReply Nvrtc::compile(const NvrtcRequest& request) const {
-  NvrtcReply reply;
+CompilerReply Nvrtc::compile(const NvrtcRequest& request) const {
+  CompilerReply reply;
   if (const auto end = request.source.find('\0'); end != std::string::npos) {
     reply.log = fmt::format("{}: not a text file: a zero byte at offset {}", request.file_name, end);
     return reply;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler_reply.hpp"
+
 namespace regtune {
 
 enum class NvrtcOutput {
@@ -24,14 +26,6 @@ struct NvrtcRequest {
   NvrtcOutput output = NvrtcOutput::cubin;
   bool stand_ins = false;                       // the host's standard headers are those of stand_ins.hpp
   std::vector<std::string> empty_headers = {};  // found by these names, and nothing in them
-};
-
-struct NvrtcReply {
-  bool compiled = false;
-  std::string cubin;                       // machine code; empty when not compiled, or not asked for
-  std::string lto_ir;                      // likewise
-  std::string log;                         // the compiler's messages, with ptxas's report
-  std::vector<std::string> lowered_names;  // mangled, one per name expression
 };
 
 class Nvrtc {
@@ -59,7 +53,7 @@ class Nvrtc {
   bool gives_lto_ir() const;
   // A source that does not compile, an option or an architecture that NVRTC refuses, and options that give
   // no machine code (compute_90 instead of sm_90) are a reply with `compiled` false and the reason in `log`.
-  NvrtcReply compile(const NvrtcRequest& request) const;
+  CompilerReply compile(const NvrtcRequest& request) const;
 
  private:
   struct Library;

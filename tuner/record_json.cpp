@@ -369,6 +369,8 @@ Json record_json(const TuningRecord& r) {
   if (r.clocks) json["clocks"] = clocks_json(*r.clocks);
   if (r.work != Work{}) json["work"] = work_json(r.work);
   if (r.counters) json["counters"] = counters_json(*r.counters);
+  if (!r.author_bounds.empty()) json["author_bounds"] = r.author_bounds;
+  if (r.nvcc) json["nvcc"] = nvcc_json(*r.nvcc);
   if (r.gpu_seconds > 0) json["gpu_seconds"] = r.gpu_seconds;
   if (r.verdict) json["verdict"] = verdict_json(*r.verdict);
   return json;
@@ -390,6 +392,7 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     read(json, "source_hash", r.source_hash);
     if (find(json, "source_notes")) read(json, "source_notes", r.source_notes);
     read(json, "options", r.options);
+    read_if_there(json, "author_bounds", r.author_bounds);
     read(json, "kernel", r.kernel);
     read(json, "signature", r.signature);
     read(json, "sizes", r.sizes);
@@ -402,6 +405,7 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     if (find(json, "gpu_seconds")) read(json, "gpu_seconds", r.gpu_seconds);
     r.trials = trials_from(at(json, "trials"));
     if (const Json& v = at(json, "verdict"); !v.is_null()) r.verdict = verdict_from(v, r.trials.size());
+    if (const Json* nvcc = find(json, "nvcc")) r.nvcc = nvcc_from_json(*nvcc, r.trials.size());
     return r;
   } catch (const Json::exception& failure) {
     throw Error(ErrorKind::bad_description, fmt::format("{}: not a complete regtune record: {}", file, failure.what()));

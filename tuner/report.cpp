@@ -6,7 +6,9 @@
 #include <cmath>
 #include <map>
 
+#include "authors_bound.hpp"
 #include "decide.hpp"
+#include "nvcc_text.hpp"
 #include "policy.hpp"
 #include "timing_text.hpp"
 
@@ -221,6 +223,7 @@ void append_diagnosis(std::string& text, const TuningRecord& record) {
         "that\n",
         facts.spill_store_bytes, facts.spill_load_bytes);
   if (!facts.budget.note.empty()) text += fmt::format("the author's budget: {}\n", facts.budget.note);
+  if (const std::string bound = about_authors_bound(record); !bound.empty()) text += bound + "\n";
 }
 
 std::string spell_sizes(const Sizes& sizes, const char* separator, const char* equals) {
@@ -344,6 +347,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
     text += fmt::format("the GPU's counters are unavailable: {}\n", record.counters->unavailable);
   if (record.verdict)
     text += timing_text(record) + verdict_text(record) + renamed_text(record) + other_way_text(record);
+  text += nvcc_text(record);
   if (!record.gpu)
     text += fmt::format("nothing was timed and nothing stored: there is no GPU here that runs {} code\n",
                         record.architecture);
@@ -362,6 +366,7 @@ std::string answer_text(const TuningRecord& record) {
                         record.gpu->driver_version, record.compiler, record.started);
   text += skipped_text(record);
   if (record.verdict) text += verdict_text(record) + renamed_text(record) + other_way_text(record);
+  text += nvcc_text(record);
   return text;
 }
 

@@ -6,9 +6,10 @@
 
 namespace regtune {
 
-ScratchFolder::ScratchFolder() {
+ScratchFolder::ScratchFolder(const std::filesystem::path& parent) {
   std::error_code failure;
-  std::string pattern = (std::filesystem::temp_directory_path(failure) / "regtune-XXXXXX").string();
+  const std::filesystem::path in = parent.empty() ? std::filesystem::temp_directory_path(failure) : parent;
+  std::string pattern = (in / "regtune-XXXXXX").string();
   if (!failure && mkdtemp(pattern.data())) path_ = pattern;
 }
 

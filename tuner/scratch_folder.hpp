@@ -1,12 +1,13 @@
 #pragma once
-// A folder of our own in the system's folder for temporary files, gone with its owner.
+// A folder of our own, in the system's folder for temporary files or in another, gone with its owner.
 #include <filesystem>
 
 namespace regtune {
 
 class ScratchFolder {
  public:
-  ScratchFolder();  // path() is empty where no folder can be made
+  // `parent`: empty: the system's. path() is empty where no folder can be made.
+  explicit ScratchFolder(const std::filesystem::path& parent = {});
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   ~ScratchFolder();

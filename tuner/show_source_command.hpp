@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compilation.hpp"
 #include "description.hpp"
 
 namespace regtune {
@@ -14,6 +15,7 @@ struct ShowSourceRequest {
   std::filesystem::path source;
   DescriptionFlags flags;
   std::optional<std::string> architecture;
+  CompilerWish compiler;
   int device = 0;
   double compile_limit_s = 600;
 };

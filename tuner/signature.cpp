@@ -339,6 +339,7 @@ KernelSignature kernel_signature(const CubinKernel& kernel, std::string_view sou
   signature.mangled_name = kernel.name;
   signature.name = function.name;
   signature.display = function.is_mangled || declaration ? display_of(function.name, types) : function.name;
+  if (declaration) signature.launch_bounds = declaration->launch_bounds;
   for (std::size_t i = 0; i < count; ++i) {
     KernelParameter parameter;
     parameter.name = declaration ? declaration->parameters[i].name : std::string();

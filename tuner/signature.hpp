@@ -22,6 +22,7 @@ struct KernelSignature {
   std::string name;     // without parameters and namespaces' decoration: "decayWide", "ns::sgemm<128, float>"
   std::string display;  // "decayWide(const float*, float*, unsigned long)"
   std::vector<KernelParameter> parameters;
+  std::string launch_bounds = {};  // as the declaration writes them: "kThreads, 5"; empty: none, or not seen
 };
 
 // `kernel` is an entry point of a cubin compiled from `source_text`. Never fails: what the text does not

@@ -1,22 +1,29 @@
 #pragma once
-// The author's source and what the compiler is given for each register budget: the same text behind a
-// prelude that strips the declared bounds and puts others on every kernel. The file is never edited, no
-// kernel is renamed, and every message of the compiler keeps the author's line numbers.
+// The author's source, and all that a compilation of it needs beside the register budget: options, folders, the
+// architecture, the instance that is wanted. The file is never edited. What a compiler is then asked for each budget is
+// compile_request.hpp's.
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "description.hpp"
-#include "nvrtc.hpp"
 #include "record.hpp"
 #include "regtune/types.hpp"
 
 namespace regtune {
 
+// The compilers that read CUDA C++.
+enum class FrontEnd {
+  nvrtc,  // in this machine's memory: the default
+  nvcc,   // a program of its own, which takes host code too
+};
+std::string_view to_string(FrontEnd front_end);  // "NVRTC", "nvcc"
+
 // What the toolchain on this machine is and takes.
 struct CompilerIdentity {
-  std::string name;  // "NVRTC 13.0.88"
-  std::string library_path;
+  std::string name;                          // "NVRTC 13.0.88", "nvcc 13.0.88 with GCC 12.2.0"
+  std::string library_path;                  // nvcc: the program's file
   std::vector<int> architectures;            // 75, 80, ...
   std::vector<std::string> include_folders;  // the toolkit's headers
   // Options of regtune's own that this version knows: a fixed seed for names in anonymous namespaces, and no
@@ -26,6 +33,7 @@ struct CompilerIdentity {
   std::string linker;                // "nvJitLink 13.0"; empty: there is none
   std::string why_no_linker;         // why it is not there or not used; empty: it is used
   bool linker_takes_no_cache = false;
+  FrontEnd front_end = FrontEnd::nvrtc;
 };
 
 struct Source {
@@ -49,6 +57,7 @@ struct Build {
 
 // Everything a compilation needs but the build.
 struct CompileUnit {
+  FrontEnd front_end = FrontEnd::nvrtc;
   Source source;
   std::vector<std::string> options;           // the author's, without a register cap
   std::vector<std::string> fixed_options;     // the compiler's, see CompilerIdentity
@@ -81,26 +90,21 @@ void set_device_text(CompileUnit& unit, std::string text, const std::optional<st
 // The files of nvcc's -include among the options. A device text holds them, and is compiled without those options.
 std::vector<std::string> pre_included_files(const CompileUnit& unit);
 
+// The options that this compiler is given for it, the author's register cap among them.
+std::vector<std::string> options_given(const LaunchDescription& description, FrontEnd front_end);
+
 // Takes a register cap out of the author's options, and refuses what regtune itself decides (the
 // architecture, the kind of output): Error(usage). The toolkit's header folders come after the author's own.
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
                          const CompilerIdentity& compiler);
 
-// What NVRTC is asked to do for one build. LTO-IR holds no cap: nvJitLink gets it. `header_folder`: where to
-// keep and find precompiled headers of this kind of output; empty: nowhere.
-NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcOutput output,
-                             const std::string& header_folder);
+// The end of the leading run of directives and comments that holds all its includes, outside any #if. Nothing of it may
+// declare a kernel: the prelude stands behind it. 0: there is no such run.
+std::size_t end_of_headers(std::string_view text);
 
-// The author's compiler options, without what they say of the build's macros, and those that the build adds;
-// without a cap.
-std::vector<std::string> options_of(const CompileUnit& unit, const Build& build);
-
-// The cap that the policy puts on the compiler's command line; 0: none.
-int cap_of(const CompileUnit& unit, const RegisterPolicy& policy);
-
-// The name that makes ptxas allocate otherwise: "cutlass_" in front of the kernel's own (DESIGN.md, "The
-// name"). `mangled` is the kernel's; `name` its unqualified name in the source.
-std::string renamed_kernel(const std::string& mangled, const std::string& name);
+// A kernel's name without its namespaces and arguments, and where it begins: "ns::sgemm<128, float>" -> "sgemm", 4.
+std::string last_name(const std::string& wanted);
+std::size_t begin_of_last_name(const std::string& name);
 
 // 32 hex digits over the text, the text of every file of the author's that it includes, the options and the
 // template-ids. With the architecture and the compiler's build, which are keyed beside it, equal exactly when

@@ -106,6 +106,7 @@ LaunchDescription description_for(const LaunchDescription& description, const De
   if (!description.kernel || names_kernel(signature, *description.kernel)) return description;
   LaunchDescription silent;
   silent.options = description.options;
+  silent.nvcc_options = description.nvcc_options;
   silent.include_folders = description.include_folders;
   DescriptionFlags of_launch;
   of_launch.sizes = flags.sizes;

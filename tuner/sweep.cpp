@@ -27,6 +27,13 @@ std::string why_not_linked(const CompilerIdentity& compiler, const CompileUnit& 
   return why;
 }
 
+// nvcc's LTO-IR is that of relocatable code, where what no other file may name gets a name that none has.
+bool has_internal_kernels(const std::string& cubin) {
+  const std::vector<CubinKernel> kernels = read_cubin(cubin).kernels;
+  return std::any_of(kernels.begin(), kernels.end(),
+                     [](const CubinKernel& kernel) { return kernel.name.starts_with("__nv_static"); });
+}
+
 // The name under a choice of macros and template arguments, whatever it is joined with.
 const std::string* find_instance(const std::vector<std::pair<SourceChoice, std::string>>& instances,
                                  const SourceChoice& choice) {
@@ -43,7 +50,7 @@ Sweep::Sweep(CompilePool& pool, CompileUnit unit, CodeKeeper& keeper, CompileBud
       unit_(std::move(unit)),
       keeper_(keeper),
       budget_(std::move(budget)),
-      why_plain_(why_not_linked(pool.identity(), unit_)) {}
+      why_plain_(why_not_linked(pool.identity(unit_.front_end), unit_)) {}
 
 bool Sweep::shares_text(const Build& build) const {
   const SourceChoice& choice = build.choice;
@@ -56,8 +63,10 @@ bool Sweep::is_cap(const Build& build) {
 }
 
 CompileJob Sweep::plain_job(int id, const Build& build, bool in_server) const {
+  // nvcc is a process of its own wherever it runs, and precompiles nothing that the server could keep.
+  const bool serves_others = in_server && unit_.front_end == FrontEnd::nvrtc;
   return {
-      id, compile_request(unit_, build, NvrtcOutput::cubin, pool_.header_folder(NvrtcOutput::cubin)), {}, in_server};
+      id, request_for(unit_, build, NvrtcOutput::cubin, pool_.header_folder(NvrtcOutput::cubin)), {}, serves_others};
 }
 
 CompileJob Sweep::linked_job(int id, const Build& build, bool only_this_kernel) const {
@@ -65,9 +74,9 @@ CompileJob Sweep::linked_job(int id, const Build& build, bool only_this_kernel) 
   const std::string folder = shares_text(build) ? "" : pool_.header_folder(NvrtcOutput::lto_ir);
   const std::string kernel_to_keep = only_this_kernel && several_kernels_ ? kernel_of(build) : "";
   std::string why_not;  // none: the constructor has asked
-  return {id, compile_request(unit_, build, NvrtcOutput::lto_ir, folder),
+  return {id, request_for(unit_, build, NvrtcOutput::lto_ir, folder),
           link_options({unit_.architecture, cap_of(unit_, build.policy), kernel_to_keep, options_of(unit_, build),
-                        pool_.identity().linker_takes_no_cache},
+                        compiler().linker_takes_no_cache},
                        why_not),
           false, is_cap(build)};
 }
@@ -80,7 +89,7 @@ std::string Sweep::kernel_of(const Build& build) const {
 
 Error Sweep::not_compiled(const std::string& why) const {
   return Error(ErrorKind::source_not_compiled,
-               fmt::format("{}: {} does not compile it for {}:\n{}", unit_.source.path.string(), pool_.identity().name,
+               fmt::format("{}: {} does not compile it for {}:\n{}", unit_.source.path.string(), compiler().name,
                            unit_.architecture, why));
 }
 
@@ -94,7 +103,9 @@ const CompiledCode& Sweep::first() {
     // The text without bounds is what every cap is made of: compiled in the server, so that all workers have its
     // LTO-IR.
     first_ = pool_.prepare(linked_job(0, {CompilerDefault{}}, false));
-    if (!first_.compiled)
+    if (first_.compiled && has_internal_kernels(first_.cubin))
+      why_plain_ = "a kernel that is static, or in an anonymous namespace, has another name in nvcc's LTO-IR";
+    else if (!first_.compiled)
       why_plain_ = "no LTO-IR of this source: " + first_.failure.substr(0, first_.failure.find('\n'));
   }
   if (!linked()) first_ = pool_.prepare(plain_job(0, {AuthorsOwn{}}, true));
@@ -384,12 +395,15 @@ void Sweep::submit_witnesses(bool linked_too) {
 
 void Sweep::compare() {
   const std::string cap = fmt::format("--maxrregcount={}", witness_cap_);
-  if (!plain_witness_->compiled) return use_plain(fmt::format("NVRTC fails at {}: {}", cap, plain_witness_->failure));
+  if (!plain_witness_->compiled)
+    return use_plain(fmt::format("{} fails at {}: {}", to_string(unit_.front_end), cap, plain_witness_->failure));
   if (!linked_witness_->compiled)
     return use_plain(fmt::format("nvJitLink fails at {}: {}", cap, linked_witness_->failure));
   const auto found = difference(plain_witness_->cubin, linked_witness_->cubin, kernel_);
   if (found && witness_tries_ < kTries) return submit_witnesses(true);
-  if (found) return use_plain(fmt::format("nvJitLink's code differs from NVRTC's at {}: {}", cap, *found));
+  if (found)
+    return use_plain(
+        fmt::format("nvJitLink's code differs from {}'s at {}: {}", to_string(unit_.front_end), cap, *found));
   trusted_ = true;
 }
 
@@ -425,7 +439,7 @@ std::optional<std::string> Sweep::difference_from_plain(const BuildCode& timed) 
   }
   for (int i = 0; i < kTries; ++i) {
     const BuildCode plain = read_back(timed.build, pool_.prepare(plain_job(0, timed.build, true)));
-    if (!plain.facts) return "plain NVRTC does not compile it: " + plain.failure;
+    if (!plain.facts) return fmt::format("{} does not compile it: {}", this->plain(), plain.failure);
     found = difference(plain.cubin, timed.cubin, timed.kernel);
     if (found) continue;
     keeper_.keep(Way::plain, kernel_, plain);
@@ -434,9 +448,14 @@ std::optional<std::string> Sweep::difference_from_plain(const BuildCode& timed) 
   return found;
 }
 
+std::string Sweep::plain() const {
+  return fmt::format("plain {}", to_string(unit_.front_end));
+}
+
 std::string Sweep::route() const {
-  if (linked()) return fmt::format("LTO-IR once, then {}", pool_.identity().linker);
-  return "plain NVRTC: " + why_plain_;
+  const char* by = unit_.front_end == FrontEnd::nvcc ? "nvcc, " : "";
+  if (linked()) return fmt::format("{}LTO-IR once, then {}", by, compiler().linker);
+  return fmt::format("{}: {}", plain(), why_plain_);
 }
 
 }  // namespace regtune

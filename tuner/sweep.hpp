@@ -1,9 +1,10 @@
 #pragma once
-// Compiles the register budgets of one kernel and reads back what each came to. The front end runs once: NVRTC
-// makes LTO-IR of the text, and nvJitLink makes machine code of that for each cap. That it is the code which
-// plain NVRTC gives is not assumed: at one cap the two ways are compared before any result is handed out, and
-// where they differ, or LTO-IR cannot be had, plain NVRTC compiles everything. Builds are begun in the order in which
-// they were given; once the compile budget is spent, those that were not begun are delivered as skipped.
+// Compiles the register budgets of one kernel and reads back what each came to. The front end runs once: the
+// unit's compiler, NVRTC or nvcc, makes LTO-IR of the text, and nvJitLink makes machine code of that for each cap. That
+// it is the code which the plain compiler gives is not assumed: at one cap the two ways are compared before any result
+// is handed out, and where they differ, or LTO-IR cannot be had, the plain compiler compiles everything. Builds are
+// begun in the order in which they were given; once the compile budget is spent, those that were not begun are
+// delivered as skipped.
 #include <deque>
 #include <functional>
 #include <map>
@@ -46,7 +47,7 @@ class CodeKeeper {
   virtual void keep_first(Way way, const CompiledCode& code) = 0;
   virtual std::optional<BuildCode> find(Way way, const std::string& kernel, const Build& build) = 0;
   virtual void keep(Way way, const std::string& kernel, const BuildCode& code) = 0;
-  // Codes that turned out not to be what plain NVRTC gives.
+  // Codes that turned out not to be what the plain compiler gives.
   virtual void forget(Way way, const std::string& kernel) = 0;
 };
 
@@ -57,6 +58,8 @@ class Sweep {
   // Compiles the source for the first time and returns the code of all its kernels. Throws
   // Error(source_not_compiled) with the compiler's lines.
   const CompiledCode& first();
+
+  const CompiledCode& first_code() const { return first_; }  // after first()
 
   // From here on for that kernel of first(), in all these builds; each will be delivered once. The author's own code
   // is always compiled.
@@ -80,15 +83,16 @@ class Sweep {
   std::optional<BuildCode> next(Deadline deadline = {});
   std::size_t undelivered() const { return undelivered_; }
 
-  // Whether plain NVRTC, with the option that a user would type, gives the code that was timed. For what is
+  // Whether the plain compiler, with the option that a user would type, gives the code that was timed. For what is
   // about to be recommended. Empty when it does; else a sentence with the first difference.
   std::optional<std::string> difference_from_plain(const BuildCode& timed);
-  // From here on plain NVRTC, with a fresh budget; what was begun before is forgotten.
+  // From here on the plain compiler, with a fresh budget; what was begun before is forgotten.
   void fall_back(const std::string& why);
 
-  // "LTO-IR once, then nvJitLink 13.0", or "plain NVRTC: <why>".
+  // "LTO-IR once, then nvJitLink 13.0", or "plain NVRTC: <why>"; of nvcc "nvcc, LTO-IR once, ...", "plain nvcc: ...".
   std::string route() const;
   bool linked() const { return why_plain_.empty(); }
+  std::string plain() const;  // "plain NVRTC"
 
  private:
   // The caps of one source choice of which some may need no compilation.
@@ -99,6 +103,7 @@ class Sweep {
     std::map<int, BuildCode> code_of_step;  // what each came to
   };
 
+  const CompilerIdentity& compiler() const { return pool_.identity(unit_.front_end); }
   Error not_compiled(const std::string& why) const;
   CompileJob plain_job(int id, const Build& build, bool in_server) const;
   CompileJob linked_job(int id, const Build& build, bool only_this_kernel) const;

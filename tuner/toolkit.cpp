@@ -1,5 +1,7 @@
 #include "toolkit.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <system_error>
@@ -94,6 +96,26 @@ std::vector<fs::path> library_candidates(const LibraryName& library) {
   for (const char* folder :
        {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"}) {
     add_files(folder, library, candidates);
+  }
+  return candidates;
+}
+
+std::vector<fs::path> nvcc_candidates() {
+  if (const std::string file = environment("REGTUNE_NVCC"); !file.empty()) return {file};
+  std::vector<fs::path> folders;
+  const std::string path = environment("PATH");
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    if (end > begin) folders.emplace_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const auto& roots : {named_roots(), usual_roots()})
+    for (const auto& root : roots) folders.push_back(root / "bin");
+  std::vector<fs::path> candidates;
+  for (const fs::path& folder : folders) {
+    const fs::path file = folder / "nvcc";
+    std::error_code error;
+    if (fs::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0) candidates.push_back(file);
   }
   return candidates;
 }

@@ -24,6 +24,10 @@ const LibraryName& cupti_library();        // REGTUNE_CUPTI
 // under a folder are named only where they exist.
 std::vector<std::filesystem::path> library_candidates(const LibraryName& library);
 
+// nvcc's file, in the order to try it: REGTUNE_NVCC, the folders of PATH, CUDA_HOME, CUDA_PATH, the usual folders. Only
+// files that are there and can be run; the variable's as it is.
+std::vector<std::filesystem::path> nvcc_candidates();
+
 // The header folders that NVRTC needs on its path ("include", and "include/cccl" where CUDA 13 moved the C++
 // headers to). Those of the toolkit that `nvrtc_file` belongs to, else of the first toolkit found; empty where
 // there are no headers, which costs only the sources that include one.

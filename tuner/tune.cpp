@@ -4,16 +4,16 @@
 
 #include <algorithm>
 
+#include "compilation.hpp"
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "counters.hpp"
 #include "decide.hpp"
 #include "device.hpp"
-#include "device_text.hpp"
 #include "entrants.hpp"
 #include "instances.hpp"
-#include "kept_codes.hpp"
 #include "measure.hpp"
+#include "nvcc_comparison.hpp"
 #include "past_runs.hpp"
 #include "regtune/error.hpp"
 #include "run_claim.hpp"
@@ -106,16 +106,30 @@ std::vector<Candidate> finalists(const std::vector<Trial>& trials, const Compile
   return candidates;
 }
 
+// Beside NVRTC's codes; where the user names one compiler, the other is left alone.
+std::optional<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const Source& source,
+                                         const LaunchDescription& description, const TuningRecord& record, Store* store,
+                                         CompilePool& pool, Device& device, Progress& progress) {
+  const bool is_nvrtcs = record.compiler.starts_with(to_string(FrontEnd::nvrtc));
+  const bool is_left_alone = request.compiler.only && !request.confirm_by_nvcc;
+  if (!record.gpu || !record.verdict || !is_nvrtcs || is_left_alone) return {};
+  progress.stage("comparing with nvcc");
+  std::optional<NvccBuilds> builds =
+      compile_by_nvcc({source, description, record.architecture, {}}, record, store, pool);
+  if (builds && request.confirm_by_nvcc) confirm_by_nvcc(device, record, record.settings.budget_s, *builds);
+  return builds;
+}
+
 }  // namespace
 
 TuneResult tune(const TuneRequest& request, Progress& progress) {
   Device device(request.device);  // the driver comes up while the source is read and compiled
   const Source source = read_source(request.source);
   const LaunchDescription description = launch_description(source, request.flags);
-  CompilePool pool(request.jobs, request.compile_limit_s);
-  const CompilerIdentity& compiler = pool.identity();
-  const Target target = choose_target(request.architecture, device, compiler);
+  CompilePool pool(request.jobs, request.compile_limit_s, request.compiler.nvcc_file);
+  const Target target = choose_target(request.architecture, device, pool.identity());
   tell_about_gpu(target, device, progress);
+  if (request.confirm_by_nvcc) pool.identity(FrontEnd::nvcc);  // that there is none is better known before the work
   // An unusable cache is better known before the work than after. Without a GPU nothing is stored.
   std::filesystem::path cache;
   std::optional<Store> store;
@@ -123,16 +137,16 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   if (store && !store->mended().empty()) progress.note("regtune: " + store->mended());
   Store* const kept_in = store ? &*store : nullptr;
 
-  const CompileUnit unit =
-      unit_for_device(compile_unit(source, description, target.architecture, compiler), description, pool);
-  KeptCodes kept(kept_in, unit, compiler);
-  Sweep sweep(pool, unit, kept, CompileBudget(request.compile_budget_s));
-  if (request.every_cap) sweep.compile_every_cap();
   progress.stage("compiling for the first time");
+  const Compilation compilation =
+      begin_compilation({source, description, target.architecture, request.compiler.only},
+                        {request.compile_budget_s, request.every_cap}, kept_in, pool, progress);
+  const CompileUnit& unit = compilation.unit;
+  Sweep& sweep = *compilation.sweep;
   const SweepScope scope{request.rename, request.levers, request.compile_budget_s.has_value()};
-  const TuningPlan plan = plan_tuning(unit, description, sweep.first(), target.limits, scope);
+  const TuningPlan plan = plan_tuning(unit, description, sweep.first_code(), target.limits, scope);
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
-  TuningRecord record = planned_record(plan, unit, target, compiler, request.measure);
+  TuningRecord record = planned_record(plan, unit, target, pool.identity(unit.front_end), request.measure);
   ClaimedRun claimed;  // from here on a run is in the cache
   if (store) claimed = claim_run(*store, record, asked_alike(record.settings, request), progress);
   if (claimed.finished) return {std::move(*claimed.finished), cache.string()};
@@ -152,13 +166,18 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     race_and_decide(entrants, device, past, log, record);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, record.verdict);
-    if (!difference && target.gpu && request.counters) {
-      progress.stage("reading the GPU's counters");
-      device.finish(record.settings.timeout_ms);  // its buffers make room
-      record.counters = read_counters(request.device, plan.workload, *device_code, finalists(record.trials, entrants));
+    if (!difference) {
+      if (const auto builds = builds_of_nvcc(request, source, description, record, kept_in, pool, device, progress))
+        record.nvcc = builds->comparison;
+      if (target.gpu && request.counters) {
+        progress.stage("reading the GPU's counters");
+        device.finish(record.settings.timeout_ms);  // its buffers make room
+        record.counters =
+            read_counters(request.device, plan.workload, *device_code, finalists(record.trials, entrants));
+      }
+      break;
     }
-    if (!difference) break;
-    progress.note("regtune: " + *difference + "; everything is compiled again by plain NVRTC");
+    progress.note("regtune: " + *difference + "; everything is compiled again by " + sweep.plain());
     record.trials = plan.trials;
     sweep.fall_back(*difference);
     sweep.add(plan.order.first);

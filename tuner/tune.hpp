@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "compilation.hpp"
 #include "description.hpp"
 #include "progress.hpp"
 #include "record.hpp"
@@ -15,6 +16,8 @@ struct TuneRequest {
   DescriptionFlags flags;
   std::optional<std::string> architecture;  // forces a static analysis for it, unless it is the GPU's own
   int device = 0;
+  CompilerWish compiler;
+  bool confirm_by_nvcc = false;            // time nvcc's builds of author and winner too
   int jobs = 1;                            // compilers side by side
   double compile_limit_s = 600;            // for one variant
   std::optional<double> compile_budget_s;  // wall time of the back end; empty: everything is compiled

@@ -62,7 +62,7 @@ std::vector<std::string> notes_for_user(const LaunchDescription& description, co
 TuningPlan plan_tuning(const CompileUnit& unit, const LaunchDescription& description, const CompiledCode& first,
                        const GpuLimits& limits, const SweepScope& scope) {
   TuningPlan plan;
-  plan.options = description.options;
+  plan.options = options_given(description, unit.front_end);
   const Cubin cubin = read_cubin(first.cubin);
   plan.signature = choose_kernel(cubin, compiled_text(unit), unit.source.path.string(), description.kernel,
                                  first.lowered_names.empty() ? "" : first.lowered_names.front());
@@ -96,6 +96,7 @@ TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, con
   record.options = plan.options;
   record.kernel = plan.signature.mangled_name;
   record.signature = plan.signature.display;
+  record.author_bounds = plan.signature.launch_bounds;
   record.sizes = plan.workload.sizes;
   record.arguments = describe_arguments(plan.workload, plan.signature);
   record.work = plan.workload.work;

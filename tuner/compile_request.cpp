@@ -1,0 +1,200 @@
+#include "compile_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "macros.hpp"
+
+namespace regtune {
+namespace {
+
+std::vector<std::string> without_pre_included(std::vector<std::string> options) {
+  for (auto at = options.begin(); at != options.end();) {
+    const bool apart = *at == "-include" || *at == "--pre-include";
+    const bool joined = at->starts_with("-include=") || at->starts_with("--pre-include=");
+    if (apart || joined)
+      at = options.erase(at, at + (apart && at + 1 != options.end() ? 2 : 1));
+    else
+      ++at;
+  }
+  return options;
+}
+
+// The third launch bound stays where its author wrote it, since it may name template parameters, and nothing else
+// of it stays. The attribute that says it must repeat the other two, for of two the later counts; with zeros it
+// says the cluster's blocks alone (.maxclusterrank without .maxntid, measured with NVRTC 13.0), and a cap binds.
+std::string declared_bounds(const RegisterPolicy& policy, bool keeps_cluster) {
+  // The compiler refuses __maxnreg__ beside any launch bound.
+  if (!keeps_cluster || std::holds_alternative<MaxRegisters>(policy))
+    return "#undef __launch_bounds__\n#define __launch_bounds__(...)\n";
+  const auto* bounds = std::get_if<LaunchBounds>(&policy);
+  return fmt::format(
+      "#undef __launch_bounds__\n"
+      "#define regtune_fourth(a, b, c, d, ...) d\n#define regtune_no_cluster(...)\n"
+      "#define regtune_cluster(threads, blocks, cluster) __attribute__((launch_bounds({}, {}, cluster)))\n"
+      "#define __launch_bounds__(...) regtune_fourth(__VA_ARGS__, regtune_cluster, regtune_no_cluster, "
+      "regtune_no_cluster, )(__VA_ARGS__)\n",
+      bounds ? bounds->max_threads_per_block : 0, bounds ? bounds->min_blocks_per_sm : 0);
+}
+
+std::string prelude(const RegisterPolicy& policy, bool keeps_cluster) {
+  if (std::holds_alternative<AuthorsOwn>(policy)) return "";
+  std::string attributes;
+  if (const auto* bounds = std::get_if<LaunchBounds>(&policy)) {
+    attributes = bounds->min_blocks_per_sm == 0
+                     ? fmt::format(" __attribute__((launch_bounds({})))", bounds->max_threads_per_block)
+                     : fmt::format(" __attribute__((launch_bounds({}, {})))", bounds->max_threads_per_block,
+                                   bounds->min_blocks_per_sm);
+  } else if (const auto* most = std::get_if<MaxRegisters>(&policy)) {
+    attributes = fmt::format(" __attribute__((maxnreg({})))", most->registers_per_thread);
+  }
+  // Text in front of the source, not -D: NVRTC's built-in header, which comes before both, defines these
+  // names and would define them again over a -D.
+  return fmt::format(
+      "{}#undef __maxnreg__\n#define __maxnreg__(...)\n"
+      "#undef __global__\n#define __global__ __attribute__((global)){}\n",
+      declared_bounds(policy, keeps_cluster), attributes);
+}
+
+std::string quoted_literal(const std::string& path) {
+  std::string text = "\"";
+  for (const char c : path) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + "\"";
+}
+
+// The text of a build, taken apart where headers that are precompiled end.
+struct BuildText {
+  std::string headers;  // empty: there is no such part
+  std::string rest;
+};
+
+BuildText build_text(const CompileUnit& unit, const Build& build) {
+  const std::string file = quoted_literal(unit.source.path.string());
+  const std::string text = with_macros(compiled_text(unit), build.choice.macros);
+  const std::size_t header_end = unit.header_end == 0 ? 0 : end_of_headers(text);
+  const std::string headers = text.substr(0, header_end);
+  const auto header_lines = std::count(headers.begin(), headers.end(), '\n');
+  const std::string macros = missing_macros(compiled_text(unit), build.choice.macros);
+  // Without anything in front no #line is needed.
+  const std::string in_front = macros.empty() ? "" : macros + fmt::format("#line 1 {}\n", file);
+  std::string rest = prelude(build.policy, unit.keeps_cluster);
+  if (build.choice.renamed) rest += fmt::format("#define {0} cutlass_{0}\n", unit.kernel_name);
+  rest += fmt::format("#line {} {}\n{}", header_lines + 1, file, text.substr(header_end));
+  if (header_end == 0) return {"", in_front + rest};
+  return {in_front + headers, rest};
+}
+
+std::vector<std::string> renamed(const CompileUnit& unit, const Build& build, std::vector<std::string> expressions) {
+  if (build.choice.renamed)
+    for (std::string& expression : expressions)
+      if (last_name(expression) == unit.kernel_name) expression.insert(begin_of_last_name(expression), "cutlass_");
+  return expressions;
+}
+
+// The instance that is tuned; none where no template is named.
+std::vector<std::string> name_expressions(const CompileUnit& unit, const Build& build) {
+  if (!build.choice.instance.empty()) return renamed(unit, build, {build.choice.instance});
+  return renamed(unit, build, unit.name_expressions);
+}
+
+// What the file itself launches: NVRTC, which is not given the host's code, has to be told.
+std::vector<std::string> instances_to_make(const CompileUnit& unit, const Build& build) {
+  return renamed(unit, build, unit.launched_instances);
+}
+
+}  // namespace
+
+int cap_of(const CompileUnit& unit, const RegisterPolicy& policy) {
+  if (std::holds_alternative<AuthorsOwn>(policy)) return unit.author_cap;
+  const auto* asked = std::get_if<RegisterCap>(&policy);
+  return asked ? asked->registers_per_thread : 0;
+}
+
+NvrtcRequest compile_request(const CompileUnit& unit, const Build& build, NvrtcOutput output,
+                             const std::string& header_folder) {
+  NvrtcRequest request;
+  request.output = output;
+  request.file_name = unit.source.path.string();
+  const BuildText text = build_text(unit, build);
+  // NVRTC precompiles no headers behind a #line, and without anything in front none is needed.
+  request.source = text.headers + (text.headers.empty() ? "" : "\n#pragma nv_hdrstop\n") + text.rest;
+  request.name_expressions = name_expressions(unit, build);
+  if (request.name_expressions.empty()) request.name_expressions = instances_to_make(unit, build);
+  request.stand_ins = !unit.device_text.empty();
+  request.empty_headers = unit.empty_headers;
+  request.options = {"--gpu-architecture=" + unit.architecture};
+  if (output == NvrtcOutput::cubin) request.options.emplace_back("--ptxas-options=-v");
+  request.options.insert(request.options.end(), unit.fixed_options.begin(), unit.fixed_options.end());
+  for (const std::vector<std::string>& folders : {unit.include_folders, unit.toolkit_folders})
+    for (const std::string& folder : folders) request.options.push_back("--include-path=" + folder);
+  // What has no qualifier and is still there is called by device code: constexpr functions, constants, lambdas.
+  if (request.stand_ins) request.options.emplace_back("-default-device");
+  std::vector<std::string> options = options_of(unit, build);
+  if (request.stand_ins) options = without_pre_included(std::move(options));
+  request.options.insert(request.options.end(), options.begin(), options.end());
+  if (unit.precompiles_headers && !text.headers.empty() && !header_folder.empty()) {
+    request.options.emplace_back("--pch");
+    request.options.push_back("--pch-dir=" + header_folder);
+  }
+  const int cap = cap_of(unit, build.policy);
+  if (output == NvrtcOutput::lto_ir)
+    request.options.emplace_back("-dlto");
+  else if (cap != 0)
+    request.options.push_back(fmt::format("--maxrregcount={}", cap));
+  return request;
+}
+
+NvccRequest nvcc_request(const CompileUnit& unit, const Build& build, NvrtcOutput output) {
+  NvccRequest request;
+  request.file = unit.source.path.string();
+  request.lto_ir = output == NvrtcOutput::lto_ir;
+  request.name_expressions = name_expressions(unit, build);
+  const bool untouched = build == Build{AuthorsOwn{}} && request.name_expressions.empty();
+  if (!untouched) {
+    const BuildText text = build_text(unit, build);
+    request.text = text.headers + (text.headers.empty() ? "" : "\n") + text.rest;
+    request.text += instances_text(request.name_expressions);
+  }
+  request.options = {"-arch=" + unit.architecture};
+  if (!request.lto_ir) request.options.emplace_back("--ptxas-options=-v");
+  for (std::size_t i = 0; i < unit.include_folders.size(); ++i) {
+    // The first is the source's own, where a text that stands elsewhere still finds what it includes in quotes.
+    const std::string folder = std::filesystem::absolute(unit.include_folders[i]).lexically_normal().string();
+    if (i > 0 || folder.find_first_of(", \\") != std::string::npos)
+      request.options.push_back("-I" + folder);
+    else if (!untouched)
+      request.options.push_back("-Xcompiler=-iquote," + folder);
+  }
+  const std::vector<std::string> options = options_of(unit, build);
+  request.options.insert(request.options.end(), options.begin(), options.end());
+  const int cap = cap_of(unit, build.policy);
+  if (!request.lto_ir && cap != 0) request.options.push_back(fmt::format("-maxrregcount={}", cap));
+  return request;
+}
+
+CompilerRequest request_for(const CompileUnit& unit, const Build& build, NvrtcOutput output,
+                            const std::string& header_folder) {
+  if (unit.front_end == FrontEnd::nvcc) return nvcc_request(unit, build, output);
+  return compile_request(unit, build, output, header_folder);
+}
+
+std::vector<std::string> options_of(const CompileUnit& unit, const Build& build) {
+  std::vector<std::string> options = without_macros(unit.options, build.choice.macros);
+  if (build.choice.register_usage_level >= 0)
+    options.push_back(fmt::format("--ptxas-options=--register-usage-level={}", build.choice.register_usage_level));
+  return options;
+}
+
+std::string renamed_kernel(const std::string& mangled, const std::string& name) {
+  // Itanium ABI: an identifier is written behind its length; extern "C" names stand as they are.
+  const std::string own = fmt::format("{}{}", name.size(), name);
+  const auto at = mangled.starts_with("_Z") ? mangled.find(own) : std::string::npos;
+  if (at == std::string::npos) return "cutlass_" + mangled;
+  return fmt::format("{}{}cutlass_{}{}", mangled.substr(0, at), name.size() + 8, name, mangled.substr(at + own.size()));
+}
+
+}  // namespace regtune
