@@ -225,14 +225,42 @@ ExportRequest export_request(const CliValues& values) {
   return request;
 }
 
-TagRequest tag_request(const CliValues& values, const Arguments& compiler_arguments) {
+BundleRequest bundle_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
+  BundleRequest request = study_request<BundleRequest>(values, compiler_arguments);
+  request.levers = values.flag("levers");
+  request.rename = !values.flag("no-rename");
+  request.every_cap = values.flag("every-cap");
+  request.file = values.text("output");
+  return request;
+}
+
+DbRequest db_request(const CliValues& values, CliCommand command) {
+  DbRequest request;
+  request.arguments = values.subjects();
+  request.cache = values.text("cache");
+  request.verb = DbVerb::merge;
+  if (command == CliCommand::import_runs) return request;
+  request.verb = db_verb_from_string(request.arguments.front());
+  request.arguments.erase(request.arguments.begin());
+  request.older_than_days = values.count("older-than");
+  request.codes = values.flag("codes");
+  const bool takes_arguments = request.verb != DbVerb::prune && request.verb != DbVerb::vacuum;
+  if (!takes_arguments && !request.arguments.empty())
+    throw Error(ErrorKind::usage, fmt::format("regtune db {}: is about the cache, which --cache names, and not {}",
+                                              values.subject(), fmt::join(request.arguments, " ")));
+  if (request.verb != DbVerb::prune && (request.older_than_days || request.codes))
+    throw Error(ErrorKind::usage, "--older-than and --codes belong to regtune db prune");
+  return request;
+}
+
+TagRequest tag_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
   TagRequest request;
   request.source = values.subject();
   request.flags.kernel = values.text("kernel");
   request.flags.tune = values.list("tune");
   request.flags.include_folders = values.list("include");
   request.flags.defines = values.list("define");
-  request.flags.options = compiler_arguments;
+  request.flags.options = compiler_arguments.kept;
   return request;
 }
 
@@ -241,7 +269,8 @@ CliCommand take_command(Arguments& arguments) {
   constexpr std::pair<const char*, CliCommand> kNamed[] = {
       {"analyze", CliCommand::analyze}, {"check", CliCommand::check},   {"lookup", CliCommand::lookup},
       {"verify", CliCommand::verify},   {"replay", CliCommand::replay}, {"export", CliCommand::export_budgets},
-      {"tag", CliCommand::tag}};
+      {"tag", CliCommand::tag},         {"bundle", CliCommand::bundle}, {"db", CliCommand::db},
+      {"import", CliCommand::import_runs}};
   for (const auto& [name, command] : kNamed) {
     if (arguments.empty() || arguments.front() != name) continue;
     arguments.erase(arguments.begin());
@@ -257,6 +286,8 @@ void refuse_compiler_options(CliCommand command, const Arguments& behind) {
   if (command == CliCommand::verify) why = "verify compiles with the options that are stored and";
   if (command == CliCommand::replay) why = "replay compiles nothing and";
   if (command == CliCommand::export_budgets) why = "export compiles nothing and";
+  if (command == CliCommand::db) why = "db compiles nothing and";
+  if (command == CliCommand::import_runs) why = "import compiles nothing and";
   if (*why == '\0') return;
   throw Error(ErrorKind::usage, fmt::format("regtune {} takes no compiler options: {}", why, fmt::join(behind, " ")));
 }
@@ -334,7 +365,14 @@ Command parse_command_line(const Arguments& arguments) {
       command.what = export_request(values);
       break;
     case CliCommand::tag:
-      command.what = tag_request(values, behind);
+      command.what = tag_request(values, compiler);
+      break;
+    case CliCommand::db:
+    case CliCommand::import_runs:
+      command.what = db_request(values, which);
+      break;
+    case CliCommand::bundle:
+      command.what = bundle_request(values, compiler);
       break;
   }
   return command;

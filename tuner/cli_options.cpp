@@ -21,6 +21,10 @@ constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compile
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
        regtune export [KERNEL ...] [--format header|json|cmake|patch|sqlite] [-o FILE] [options]
+       regtune import FILE ...
+       regtune db list|show [KERNEL ...] | merge FILE ... | verify [FILE ...] | prune | vacuum
+       regtune bundle KERNEL.cu [--arch sm_80,sm_90|all] [-o FILE.rtb] [options] [-- compiler options]
+       regtune FILE.rtb [options]
        regtune tag KERNEL.cu [options] [-- compiler options]
        regtune COMMAND --help
 
@@ -198,6 +202,32 @@ po::options_description export_options() {
   return options;
 }
 
+// `prunes`: what else db takes.
+po::options_description db_options(const char* heading, bool prunes) {
+  po::options_description options(heading);
+  if (prunes)
+    options.add_options()  //
+        ("older-than", po::value<int>()->value_name("DAYS"),
+         "prune: also runs that were begun before that many days")  //
+        ("codes", po::bool_switch(), "prune: all kept codes, and not only those of other versions of regtune");
+  options.add_options()                                                                             //
+      ("cache", po::value<std::string>()->value_name("FILE"), "the cache (default: as elsewhere)")  //
+      ("json", po::bool_switch(), "one JSON document on stdout")                                    //
+      ("quiet,q", po::bool_switch(), "no talk on stderr")                                           //
+      ("help,h", po::bool_switch(), "this text");
+  return options;
+}
+
+po::options_description bundle_options() {
+  po::options_description options("Bundle (a file that `regtune FILE.rtb` times where there is no compiler)");
+  options.add_options()                                                                                          //
+      ("output,o", po::value<std::string>()->value_name("FILE"), "write it there (default: KERNEL.rtb)")         //
+      ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")                //
+      ("no-rename", po::bool_switch(), "leave out the kernel under a name that makes ptxas allocate otherwise")  //
+      ("every-cap", po::bool_switch(), "compile also those caps whose code is taken to be that of those around them");
+  return options;
+}
+
 // What the tag depends on, and nothing else.
 po::options_description tag_options() {
   po::options_description options("Tag (the same as the kernel is tuned with)");
@@ -248,6 +278,13 @@ po::options_description options_of(CliCommand command) {
       break;
     case CliCommand::replay:
       return replay_options();  // opens no cache and asks no GPU
+    case CliCommand::bundle:
+      options.add(launch_options(kOneKernel)).add(compile_options_for_several()).add(bundle_options());
+      break;
+    case CliCommand::db:
+      return db_options("A cache file: what it holds, and what it needs", true);
+    case CliCommand::import_runs:
+      return db_options("Import (cache files, and runs that --record wrote as .json)", false);
     case CliCommand::export_budgets:
       return export_options();  // nor does this ask one
     case CliCommand::tag:
@@ -270,6 +307,7 @@ Subjects subjects_of(CliCommand command) {
     case CliCommand::analyze:
     case CliCommand::check:
     case CliCommand::tag:
+    case CliCommand::bundle:
       break;
     case CliCommand::lookup:
     case CliCommand::verify:
@@ -278,6 +316,10 @@ Subjects subjects_of(CliCommand command) {
       return {"FILE"};
     case CliCommand::export_budgets:
       return {"KERNEL", 0, any_number};
+    case CliCommand::import_runs:
+      return {"FILE", 1, any_number};
+    case CliCommand::db:
+      return {"list, show, merge, prune, verify or vacuum", 1, any_number};
   }
   return {"KERNEL.cu"};
 }

@@ -8,7 +8,7 @@
 
 namespace regtune {
 
-enum class CliCommand { tune, analyze, check, lookup, verify, replay, export_budgets, tag };
+enum class CliCommand { tune, analyze, check, lookup, verify, replay, export_budgets, tag, bundle, db, import_runs };
 
 // The usage of all commands, and the options of this one.
 std::string help_text(CliCommand command);

@@ -15,6 +15,7 @@
 #include "regtune/error.hpp"
 #include "size_arguments.hpp"
 #include "store.hpp"
+#include "transfer.hpp"
 
 namespace regtune {
 namespace {
@@ -66,20 +67,25 @@ bool is_wanted(const TuningRecord& run, const ExportRequest& request, const Size
   return true;
 }
 
-// Finished runs with a verdict, the newest first.
-std::vector<TuningRecord> stored_runs(Store& store, const ExportRequest& request) {
+struct StoredRuns {
+  std::vector<TuningRecord> runs;  // finished, with a verdict; the newest first
+  std::vector<std::int64_t> ids;
+};
+
+StoredRuns stored_runs(Store& store, const ExportRequest& request) {
   const Sizes sizes = sizes_from(request.sizes, "--set");
   std::vector<std::string> kernels = request.kernels;
   if (kernels.empty()) kernels.emplace_back();
-  std::set<std::int64_t, std::greater<>> ids;  // rises with time
+  StoredRuns found;
+  std::set<std::int64_t> seen;
   for (const std::string& kernel : kernels)
-    for (const StoredRun& stored : store.list(kernel)) ids.insert(stored.id);
-  std::vector<TuningRecord> runs;
-  for (const std::int64_t id : ids) {
-    std::optional<TuningRecord> run = store.load(id);
-    if (run && is_wanted(*run, request, sizes)) runs.push_back(std::move(*run));
-  }
-  return runs;
+    for (const StoredRun& stored : store.list(kernel)) {
+      std::optional<TuningRecord> run = seen.insert(stored.id).second ? store.load(stored.id) : std::nullopt;
+      if (!run || !is_wanted(*run, request, sizes)) continue;
+      found.runs.push_back(std::move(*run));
+      found.ids.push_back(stored.id);
+    }
+  return found;
 }
 
 void write_file(const fs::path& file, const std::string& text) {
@@ -133,11 +139,16 @@ Exported export_budgets(const ExportRequest& request) {
   for (const std::string& text : request.weights) weights.push_back(weight_of(text));
   const fs::path cache = request.cache ? *request.cache : default_cache_path();
   std::optional<Store> store = Store::open_existing(cache);
-  std::vector<TuningRecord> runs;
-  if (store) runs = stored_runs(*store, request);
-  if (runs.empty()) return {"", {nothing_found(store ? &*store : nullptr, cache, request)}, false};
+  StoredRuns found;
+  if (store) found = stored_runs(*store, request);
+  if (found.runs.empty()) return {"", {nothing_found(store ? &*store : nullptr, cache, request)}, false};
+  if (request.format == ExportFormat::sqlite) {
+    // Every run goes in: a look-up chooses by sizes and GPU itself.
+    export_runs(cache, {found.ids.rbegin(), found.ids.rend()}, request.file.value());
+    return {"", {fmt::format("{}: {} runs", request.file->string(), found.ids.size())}};
+  }
 
-  const ExportedKernels exported = exported_kernels(std::move(runs), weights);
+  const ExportedKernels exported = exported_kernels(std::move(found.runs), weights);
   ExportText made = text_of(exported, request);
   Exported result{std::move(made.text), exported.notes};
   result.notes.insert(result.notes.end(), made.notes.begin(), made.notes.end());

@@ -134,6 +134,27 @@ int run(const ExportRequest& request, const Command& command) {
   return 0;
 }
 
+int run(const DbRequest& request, const Command& command) {
+  const DbAnswer answer = look_after_db(request);
+  if (command.json) print_document(answer.json);
+  if (!command.json) fmt::print(answer.found ? stdout : stderr, "{}", answer.text);
+  if (!answer.sound) return static_cast<int>(ErrorKind::cache_unusable);
+  return answer.found ? 0 : kExitMiss;
+}
+
+int run(const BundleRequest& request, const Command& command) {
+  BundleResult result;
+  {
+    Progress progress(command.quiet);
+    result = make_bundle(request, progress);
+  }
+  if (command.json)
+    print_document({{"file", result.file.string()}, {"bytes", result.bytes}, {"compiler", result.compiler}});
+  else
+    fmt::print("{}", bundle_text(result));
+  return 0;
+}
+
 int run(const TagRequest& request, const Command& command) {
   const std::string tag = source_tag(request);
   if (command.json)

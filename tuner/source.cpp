@@ -243,6 +243,7 @@ void set_device_text(CompileUnit& unit, std::string text, const std::optional<st
 }
 
 std::string source_hash(const CompileUnit& unit) {
+  if (!unit.known_hash.empty()) return unit.known_hash;
   FieldHash hash;
   hash.add("text", unit.source.text);
   std::set<fs::path> seen;
