@@ -204,6 +204,7 @@ std::string run_key(const TuningRecord& record) {
   hash.add("compiler", record.compiler).add("regtune", record.regtune_version);
   hash.add("seed", static_cast<std::int64_t>(record.settings.seed));
   if (record.settings.cold) hash.add("cold", 1);
+  if (record.settings.never_restore) hash.add("never_restore", 1);
   for (const std::string& argument : record.arguments) hash.add("argument", argument);
   const auto add_extents = [&](std::string_view tag, Dim3 size) {
     hash.add(tag, std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z));

@@ -203,8 +203,9 @@ struct MeasureSettings {
   double timeout_ms = 10000;  // one launch
   std::uint64_t seed = 1;     // data and the order of rounds
   int launches_per_sample = 1;
-  bool restored = false;  // outputs put back before each timed launch
-  bool cold = false;      // L2 flushed before each timed launch
+  bool restored = false;       // outputs put back before each timed launch
+  bool never_restore = false;  // asked for: each launch finds what the one before left, also where that differs
+  bool cold = false;           // L2 flushed before each timed launch
   SampleMode sample_mode = SampleMode::one_launch;
   // Of a sample of one launch, measured with an empty kernel: its time, and the smallest difference between two such
   // times. 0: not measured.
@@ -285,6 +286,10 @@ struct TuningRecord {
   Sizes sizes;
   std::vector<std::string> arguments;  // one line each, as they were filled in
   std::string author_bounds = {};      // as the source writes them: "kThreads, 5"; empty: none
+  std::vector<std::string> guesses;    // lines of a launch description that nobody wrote: "args.n = \"n\""
+  // The whole description in TOML, with flags and guesses in it, and the folder that its data files are relative to.
+  std::string description = {};
+  std::string description_folder = {};
   LaunchShape author_shape;
   MeasureSettings settings;
   std::optional<ClockWatch> clocks;  // empty: NVML is not there

@@ -147,21 +147,25 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   Statement(
       database,
       "INSERT INTO tuning_run VALUES (?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .run(id != 0 ? std::optional(id) : std::nullopt, finish_order ? "finished" : "running", finish_order,
            process_mark(), run_key(record), bare_kernel_name(signature), hash_of(record.sizes),
            hash_of_options(record.options), model, record.regtune_version, record.started, record.host,
            record.architecture, record.compiler, record.route, record.source_path, record.source_hash, record.kernel,
            record.signature, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y, shape.block.z,
            shape.dynamic_shared_bytes, settings.margin, settings.confidence, settings.budget_s, settings.timeout_ms,
-           static_cast<std::int64_t>(settings.seed), settings.launches_per_sample, settings.restored, settings.cold,
-           to_string(settings.sample_mode), settings.launch_overhead_ms, settings.timer_resolution_ms,
-           record.work.bytes, record.work.flops, record.work.peak_copy_gb_per_s, record.gpu_seconds);
+           static_cast<std::int64_t>(settings.seed), settings.launches_per_sample, settings.restored,
+           settings.never_restore, settings.cold, to_string(settings.sample_mode), settings.launch_overhead_ms,
+           settings.timer_resolution_ms, record.work.bytes, record.work.flops, record.work.peak_copy_gb_per_s,
+           record.gpu_seconds);
   const std::int64_t run = database.last_insert_id();
   Statement size(database, "INSERT INTO run_size VALUES (?, ?, ?)");
   for (const auto& [name, value] : record.sizes) size.run(run, name, value);
   write_lines(database, run, "option", record.options);
   write_lines(database, run, "argument", record.arguments);
+  write_lines(database, run, "guess", record.guesses);
+  if (!record.description.empty())
+    write_lines(database, run, "description", {record.description, record.description_folder});
   if (record.gpu) write_gpu(database, run, *record.gpu);
   if (record.clocks) write_clocks(database, run, *record.clocks);
   if (record.counters) write_counters(database, run, *record.counters);
@@ -175,7 +179,8 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
       database,
       "SELECT regtune_version, started, host, architecture, compiler, route, source_path, source_hash, kernel, "
       "signature, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_shared_bytes, margin, "
-      "confidence, budget_s, timeout_ms, seed, launches_per_sample, restored, cold, sample_mode, launch_overhead_ms, "
+      "confidence, budget_s, timeout_ms, seed, launches_per_sample, restored, never_restore, cold, sample_mode, "
+      "launch_overhead_ms, "
       "timer_resolution_ms, work_bytes, work_flops, peak_copy_gb_per_s, gpu_seconds FROM tuning_run WHERE id = ?");
   if (!select.bind(run).step()) return std::nullopt;
   Columns columns(database, select);
@@ -200,6 +205,7 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.settings.seed = static_cast<std::uint64_t>(columns.integer());
   record.settings.launches_per_sample = columns.number();
   record.settings.restored = columns.integer() != 0;
+  record.settings.never_restore = columns.integer() != 0;
   record.settings.cold = columns.integer() != 0;
   record.settings.sample_mode = columns.named(sample_mode_from_string);
   record.settings.launch_overhead_ms = columns.real();
@@ -211,6 +217,11 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.sizes = read_sizes(database, run);
   record.options = read_lines(database, run, "option");
   record.arguments = read_lines(database, run, "argument");
+  record.guesses = read_lines(database, run, "guess");
+  if (const auto lines = read_lines(database, run, "description"); lines.size() == 2) {
+    record.description = lines[0];
+    record.description_folder = lines[1];
+  }
   record.gpu = read_gpu(database, run);
   record.clocks = read_clocks(database, run);
   record.counters = read_counters(database, run);

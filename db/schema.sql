@@ -57,6 +57,7 @@ CREATE TABLE tuning_run (
   seed                    INTEGER NOT NULL,  -- the bits of an unsigned number
   launches_per_sample     INTEGER NOT NULL,
   restored                INTEGER NOT NULL,
+  never_restore           INTEGER NOT NULL,  -- asked for: each launch finds what the one before left
   cold                    INTEGER NOT NULL,  -- L2 flushed before each launch
   sample_mode             TEXT NOT NULL,
   launch_overhead_ms      REAL,
@@ -79,11 +80,12 @@ CREATE TABLE run_size (
   PRIMARY KEY (run_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- The lists of texts of a run: compiler options, arguments as filled in, other users of the GPU, what held its
--- clocks down, the author's own launch bounds, the nvcc that was asked beside NVRTC.
+-- The lists of texts of a run: compiler options, arguments as filled in, which of the launch was guessed, its whole
+-- description, other users of the GPU, what held its clocks down, the author's own launch bounds, the nvcc that was
+-- asked beside NVRTC.
 CREATE TABLE run_line (
   run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
-  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'gpu_user', 'throttled_by', 'no_counters', 'author_bounds', 'nvcc')),
+  list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'guess', 'description', 'gpu_user', 'throttled_by', 'no_counters', 'author_bounds', 'nvcc')),
   ordinal INTEGER NOT NULL,
   line    TEXT NOT NULL,
   PRIMARY KEY (run_id, list, ordinal)

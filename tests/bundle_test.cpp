@@ -33,7 +33,7 @@ Bundle sample() {
   bundle.compiler.name = "NVRTC 13.0.88";
   bundle.compiler.linker = "nvJitLink 13.0";
   bundle.source = {"src/k.cu", "__global__ void k(float*) {}  // \xff\n"};
-  bundle.side_file = "block = 128\n";
+  bundle.description = "block = 128\n";
   bundle.flags.kernel = "k";
   bundle.flags.sizes = {"n=1<<20"};
   bundle.flags.seed = ~std::uint64_t{0};
@@ -68,7 +68,7 @@ TEST(Bundle, ComesBackAsItWasWritten) {
   const Bundle read = bundle_from(bundle_bytes(bundle), "k.rtb");
   EXPECT_EQ(bundle_bytes(read), bundle_bytes(bundle));
   EXPECT_EQ(read.source.text, bundle.source.text) << "whatever bytes it holds";
-  EXPECT_EQ(read.side_file, bundle.side_file);
+  EXPECT_EQ(read.description, bundle.description);
   EXPECT_EQ(read.flags.seed, bundle.flags.seed);
   EXPECT_EQ(read.compiler.architectures, std::vector<int>{90});
   BundledUnit unit = read.units.at("sm_90");

@@ -10,7 +10,7 @@
 namespace regtune {
 namespace {
 
-constexpr CliCommand kCommands[] = {CliCommand::tune,   CliCommand::analyze, CliCommand::check,
+constexpr CliCommand kCommands[] = {CliCommand::tune,   CliCommand::analyze, CliCommand::check, CliCommand::init,
                                     CliCommand::lookup, CliCommand::verify,  CliCommand::replay};
 
 std::string refusal(CliCommand command, const std::vector<std::string>& arguments) {

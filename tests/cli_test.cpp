@@ -163,6 +163,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
                                               "--grid",
                                               "ceil_div(n, block)",
                                               "--shared=4*block",
+                                              "--description=d/k.toml",
                                               "--arg",
                                               "a=-2.5",
                                               "--arg=b={buffer=\"n\"}",
@@ -210,6 +211,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_EQ(flags.block, "128,256");
   EXPECT_EQ(flags.grid, "ceil_div(n, block)");
   EXPECT_EQ(flags.dynamic_shared_bytes, "4*block");
+  EXPECT_EQ(flags.file, "d/k.toml");
   EXPECT_EQ(flags.arguments, (Arguments{"a=-2.5", "b={buffer=\"n\"}"}));
   EXPECT_EQ(flags.seed, 18446744073709551615u);
   EXPECT_EQ(flags.include_folders, (Arguments{"inc", "other"}));
@@ -377,20 +379,36 @@ TEST(Cli, UnderstandsAReplay) {
 
 TEST(Cli, UnderstandsAVerification) {
   const Command command = parse_command_line({"verify", "sgemm<128, float>", "--set", "n=1<<24", "--budget", "5",
-                                              "--arg", "a=2", "-Iinc", "--cache", "c.db", "--device", "1", "--json"});
+                                              "--cache", "c.db", "--device", "1", "--json"});
   const auto* request = std::get_if<VerifyRequest>(&command.what);
   ASSERT_TRUE(request);
   EXPECT_TRUE(command.json);
   EXPECT_EQ(request->kernel, "sgemm<128, float>");
-  EXPECT_EQ(request->flags.sizes, Arguments{"n=1<<24"});
-  EXPECT_EQ(request->flags.arguments, Arguments{"a=2"});
-  EXPECT_EQ(request->flags.include_folders, Arguments{"inc"});
+  EXPECT_EQ(request->sizes, Arguments{"n=1<<24"});
   EXPECT_EQ(request->cache, "c.db");
   EXPECT_EQ(request->device, 1);
   EXPECT_EQ(request->budget_s, 5);
   EXPECT_TRUE(holds(refusal({"verify"}), "KERNEL is missing"));
   EXPECT_TRUE(holds(refusal({"verify", "k", "--", "-O3"}), "takes no compiler options"));
   EXPECT_TRUE(holds(text_of({"verify", "--help"}), "--budget"));
+}
+
+TEST(Cli, UnderstandsAnInit) {
+  const Command command = parse_command_line({"init", "k.cu", "--print", "--set", "n=8", "--json", "--", "-O3"});
+  const auto* init = std::get_if<InitRequest>(&command.what);
+  ASSERT_NE(init, nullptr);
+  EXPECT_EQ(init->source, "k.cu");
+  EXPECT_TRUE(init->print);
+  EXPECT_TRUE(command.json);
+  EXPECT_EQ(init->flags.sizes, Arguments{"n=8"});
+  EXPECT_EQ(init->flags.options, Arguments{"-O3"});
+  EXPECT_TRUE(holds(refusal({"init"}), "KERNEL.cu is missing"));
+  EXPECT_TRUE(holds(text_of({"init", "--help"}), "--print"));
+}
+
+TEST(Cli, BuffersAreRestoredUnlessAskedOtherwise) {
+  EXPECT_FALSE(tune_of({"k.cu"}).request.measure.never_restore);
+  EXPECT_TRUE(tune_of({"k.cu", "--no-restore"}).request.measure.never_restore);
 }
 
 TEST(Cli, QuarantineIsKeptUnlessAskedOtherwise) {

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "description_rules.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -172,6 +173,20 @@ TEST(Description, ReadsASideFileButNotBoth) {
   fs::create_directory(side);
   expect_error([&] { read_description(source, "int x;"); }, ErrorKind::bad_description,
                {side.string(), "regular file"});
+}
+
+TEST(Description, ReadsAFileThatStandsElsewhere) {
+  const Folder folder;
+  const fs::path file = folder.path / "other.toml";
+  expect_error([&] { read_description_file(file); }, ErrorKind::file_not_found, {file.string(), "regtune init"});
+  std::ofstream(file) << "block = 32\ncooperative = true\n";
+  const LaunchDescription d = read_description_file(file);
+  EXPECT_EQ(d.blocks, (Blocks{{32}}));
+  EXPECT_TRUE(d.cooperative);
+  EXPECT_EQ(d.base_folder, folder.path) << "data files are beside it";
+  std::ofstream(file) << "cooperative = 1\n";
+  expect_error([&] { read_description_file(file); }, ErrorKind::bad_description,
+               {file.string() + ":1: cooperative", "cooperative = true"});
 }
 
 TEST(Description, RefusesUnknownKeysAndSuggests) {

@@ -167,6 +167,53 @@ TEST(DeviceSlice, GuessesWhatIsLeftToDeductionAndSaysSo) {
   EXPECT_TRUE(slice.instances().empty());
 }
 
+TEST(DeviceSlice, KeepsOperatorsThatAMacroMarksForTheDevice) {
+  const std::string body =
+      body_of(slice_of("#define DEV __device__ __forceinline__\n"
+                       "DEV uint2 operator^(uint2 a, uint2 b) { return b; }\n"
+                       "bool operator==(Host a, Host b) { return true; }\n"
+                       "__global__ void k(uint2* a) { a[0] = a[1] ^ a[2]; }\n"));
+  EXPECT_TRUE(holds(body, "operator^"));
+  EXPECT_FALSE(holds(body, "operator=="));
+}
+
+TEST(DeviceSlice, SaysTheLineAgainBehindABranchThatHoldsAHeader) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "two.h") << "int one_line;\nint another;\n__device__ int in_header;\n";
+  const std::string body =
+      body_of(slice_of("#if 0\n#include \"two.h\"\n#else\n__device__ int mine;\n#endif\n"
+                       "__global__ void k(int* a) { a[0] = mine; }\n",
+                       {folder.path()}));
+  EXPECT_TRUE(holds(body, "#else\n#line 4 \"k.cu\"\n__device__ int mine;")) << body;
+  EXPECT_TRUE(holds(body, "#endif\n#line 6 \"k.cu\"\n__global__")) << body;
+}
+
+TEST(DeviceSlice, AMembersComplaintsDoNotTakeItsClassAlong) {
+  DeviceSlice slice = slice_of(
+      "struct S {\n  int size;\n  void host() {\n    one();\n    two();\n  }\n};\n"
+      "__global__ void k(S s, int* a) { a[0] = s.size; }\n");
+  EXPECT_TRUE(slice.take_out({{"k.cu", 4, "error"}, {"k.cu", 5, "error"}}));
+  EXPECT_TRUE(holds(body_of(slice), "struct S {\n  int size;\n  void host() ;"));
+}
+
+TEST(DeviceSlice, KeepsTheBodyThatStandsInTheOtherBranchOfADeclaration) {
+  const std::string body =
+      body_of(slice_of("__global__ void k(int* a)\n#ifdef DECLARED\n;\n#else\n{ a[0] = 1; }\n#endif\n"
+                       "int main() { return 0; }\n"));
+  EXPECT_TRUE(holds(body, "{ a[0] = 1; }"));
+  EXPECT_FALSE(holds(body, "main"));
+}
+
+TEST(DeviceSlice, TakesCudasOwnMaxForOneThatIsAGnuStatement) {
+  const DeviceSlice slice = slice_of(
+      "#define max(a, b) ({ auto _a = (a); auto _b = (b); _a > _b ? _a : _b; })\n"
+      "#define twice(a) (2 * (a))\n"
+      "__global__ void k(int* a) { a[0] = max(a[1], twice(a[2])); }\n");
+  EXPECT_FALSE(holds(body_of(slice), "_b"));
+  EXPECT_TRUE(holds(body_of(slice), "#define twice"));
+  EXPECT_TRUE(holds(slice.notes().front(), "the macro max (line 1)")) << slice.notes().front();
+}
+
 TEST(DeviceSlice, AnyBytesEndInSomeText) {
   for (const std::string& text :
        {std::string("{{{{"), std::string("}}}}"), std::string("template <"), std::string(")("), std::string("#include"),

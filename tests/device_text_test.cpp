@@ -85,6 +85,32 @@ int main() { run<double>(table); k<<<1, 1>>>(nullptr, 1); printf("%zu\n", table.
   EXPECT_FALSE(unit.source_notes.empty());
 }
 
+TEST_F(DeviceTextOfFile, ClassesThatHoldTheHostsContainersCompile) {
+  const CompileUnit unit = unit_of(R"(#include <map>
+#include <string>
+#include <vector>
+template <class T> struct Buffer {
+  T* data;
+  std::size_t size;
+  void resize(std::size_t n) {
+    if (cudaMallocManaged(&data, n) != cudaSuccess) exit(1);
+    fprintf(stderr, "%zu\n", n);
+  }
+};
+struct Model {
+  struct Parameters { float cutoff; int types; };
+  std::vector<int> neighbours;
+  std::map<std::string, int> names;
+  Buffer<float> forces;
+  Model(const std::string& file);
+};
+inline void tell(cudaError_t e) { if (e != cudaSuccess) printf("%s\n", cudaGetErrorString(e)); }
+__global__ void k(Model::Parameters p, float* a) { tell(cudaSuccess); a[0] = p.cutoff * p.types; }
+int main() {}
+)");
+  EXPECT_EQ(kernels_of(unit).size(), 1u);
+}
+
 TEST_F(DeviceTextOfFile, AMistakeInAKernelIsToldAtTheAuthorsLine) {
   try {
     unit_of("#include <vector>\nint main() {}\n\n__global__ void k(int* a) { a[0] = nothing; }\n");

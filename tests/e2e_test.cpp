@@ -236,14 +236,69 @@ TEST_F(EndToEnd, ListsTheKernelsWhenNoneIsNamed) {
   EXPECT_TRUE(holds(refuse(ErrorKind::no_kernel, {"two.cu", "--kernel", "third"}).err, "second(float*)"));
 }
 
-TEST_F(EndToEnd, ShowsTheLineToWriteForAParameterWithoutAValue) {
-  program_.write("k.cu", "__global__ void k(float* result, int count) { result[0] = count; }\n");
+TEST_F(EndToEnd, ShowsTheLineToWriteForAParameterThatCannotBeGuessed) {
+  program_.write("k.cu", "struct P { float* x; int n; };\n__global__ void k(P p, int n) { p.x[0] = n; }\n");
   const Ending ending = refuse(ErrorKind::missing_argument, {"k.cu", "--block", "32", "--grid", "1"});
-  EXPECT_TRUE(holds(ending.err, "result = {buffer = \""));
+  EXPECT_TRUE(holds(ending.err, "p = {struct = [{offset = 0"));
   EXPECT_TRUE(holds(ending.err, "[args]"));
-  const Ending scalar =
-      refuse(ErrorKind::missing_argument, {"k.cu", "--block", "32", "--grid", "1", "--arg", "result={buffer=\"64\"}"});
-  EXPECT_TRUE(holds(scalar.err, "count = "));
+}
+
+TEST_F(EndToEnd, GuessesWhatIsNotDescribedAndSaysSo) {
+  program_.write("k.cu",
+                 "__global__ void __launch_bounds__(128) k(float* result, float a, int count) {\n"
+                 "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < count) result[i] += a;\n}\n");
+  const Ending ending = program_.run({"k.cu"});
+  EXPECT_EQ(ending.exit_code, kNoGpu) << ending.err;
+  EXPECT_TRUE(holds(ending.err, "guessed args.result = { buffer = \"round_up(count, block)\""));
+  EXPECT_TRUE(holds(ending.err, "guessed block = 128: the kernel's launch bound"));
+  EXPECT_TRUE(holds(ending.out, "guessed, not described: sizes.count = 16777216; block = 128"));
+  const auto json = nlohmann::json::parse(program_.run({"k.cu", "--json", "--arg", "a=2"}).out);
+  EXPECT_EQ(json.at("guesses").size(), 5u) << "the size, block, grid, result and count";
+}
+
+TEST_F(EndToEnd, WritesADescriptionThatTunesAndNeverOverwritesOne) {
+  program_.write("k.cu", kScale);
+  const Ending init = program_.run({"init", "k.cu", "-D", "FACTOR=2.0f"});
+  ASSERT_EQ(init.exit_code, 0) << init.err;
+  EXPECT_TRUE(holds(init.out, "k.regtune.toml"));
+  const Ending tuned = program_.run({"k.cu", "--json"});
+  EXPECT_EQ(tuned.exit_code, kNoGpu) << tuned.err;
+  const auto json = nlohmann::json::parse(tuned.out);
+  EXPECT_FALSE(json.contains("guesses")) << "everything is described now";
+  EXPECT_EQ(json.at("sizes").at("n"), 1 << 24);
+  refuse(ErrorKind::usage, {"init", "k.cu", "-D", "FACTOR=2.0f"});
+}
+
+TEST_F(EndToEnd, PrintsADescriptionForTheSourceItself) {
+  program_.write("k.cu", "__global__ void k(const double* in, double* out, unsigned n) { out[0] = in[n - 1]; }\n");
+  const auto before = program_.files();
+  const Ending init = program_.run({"init", "k.cu", "--print", "--set", "n=100"});
+  ASSERT_EQ(init.exit_code, 0) << init.err;
+  EXPECT_EQ(program_.files(), before);
+  program_.write("described.cu", init.out + "__global__ void k(const double* in, double* out, unsigned n) {}\n");
+  EXPECT_EQ(program_.run({"described.cu"}).exit_code, kNoGpu);
+}
+
+TEST_F(EndToEnd, GuessesTheLaunchOfAKernelInAFileWithHostCode) {
+  program_.write("main.cu", R"(#include <cstdio>
+#include <vector>
+__global__ void __launch_bounds__(192) scale(const float* in, float* out, int count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = in[i] * 3;
+}
+int main() {
+  std::vector<float> host(100);
+  scale<<<1, 192>>>(nullptr, nullptr, 100);
+  std::printf("%zu\n", host.size());
+}
+)");
+  const Ending guessed = program_.run({"main.cu"});
+  EXPECT_EQ(guessed.exit_code, kNoGpu) << guessed.err;
+  EXPECT_TRUE(holds(guessed.err, "guessed block = 192: the kernel's launch bound"));
+  const Ending init = program_.run({"init", "main.cu"});
+  ASSERT_EQ(init.exit_code, 0) << init.err;
+  EXPECT_TRUE(holds(init.out, "main.regtune.toml"));
+  EXPECT_EQ(program_.run({"main.cu"}).exit_code, kNoGpu);
 }
 
 TEST_F(EndToEnd, NamesFileAndLineOfAnUnknownKey) {
@@ -365,6 +420,9 @@ TEST_F(EndToEnd, VerifiesNothingWithoutAStoredAnswerOrAGpu) {
   EXPECT_EQ(no_gpu.exit_code, static_cast<int>(ErrorKind::gpu_failed)) << no_gpu.err;
   EXPECT_TRUE(holds(no_gpu.err, "verify measures, and there is no GPU here"));
   EXPECT_EQ(program_.run({"verify", "decayWide", "--set", "n=7"}).exit_code, kMiss);
+  const Ending the_only_one = program_.run({"lookup", "decayWide"});
+  EXPECT_EQ(the_only_one.exit_code, 0) << the_only_one.err;
+  EXPECT_TRUE(holds(the_only_one.out, "n=16777216") || holds(the_only_one.out, "n = 16777216")) << the_only_one.out;
 }
 
 }  // namespace

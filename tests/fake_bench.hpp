@@ -50,10 +50,16 @@ class FakeBench final : public Bench {
   FakeBench(std::map<int, FakeCode> codes, FakeGpu gpu, std::uint64_t seed)
       : codes_(std::move(codes)), gpu_(gpu), random_(seed), position_(gpu.start) {}
 
-  ReferenceRun set_reference(const Candidate& reference) override {
+  double set_reference(const Candidate& reference) override {
+    reference_id_ = reference.id;
+    return codes_.at(reference.id).ms;
+  }
+
+  ReferenceRun warm_up(double ms) override {
+    warmed_up_ms = ms;
     const SampleMode mode = gpu_.launches_per_sample > 1 ? SampleMode::graph : SampleMode::one_launch;
-    return {time(reference.id), gpu_.launches_per_sample, gpu_.restored,           mode,
-            gpu_.can_flush,     gpu_.launch_overhead_ms,  gpu_.timer_resolution_ms};
+    return {time(reference_id_), gpu_.launches_per_sample, gpu_.restored,           mode,
+            gpu_.can_flush,      gpu_.launch_overhead_ms,  gpu_.timer_resolution_ms};
   }
 
   Shot check(const Candidate& candidate) override {
@@ -94,6 +100,7 @@ class FakeBench final : public Bench {
   std::map<int, int> cold_launches;
   std::map<int, int> samples;
   double spent_ms = 0;
+  double warmed_up_ms = 0;  // as it was asked for
 
  private:
   double spend(double ms, int launches_now) {
@@ -124,6 +131,7 @@ class FakeBench final : public Bench {
   FakeGpu gpu_;
   std::mt19937_64 random_;
   std::normal_distribution<> normal_;
+  int reference_id_ = 0;
   std::set<int> in_round_;
   int position_ = 0;
   int calls_ = 0;

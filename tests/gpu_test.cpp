@@ -49,7 +49,7 @@ TEST_F(OnGpu, RefusesADeviceThatIsNotThere) {
 
 TEST_F(OnGpu, TimesASoundCode) {
   prepare();
-  const ReferenceRun run = device_->set_reference(sound(0));
+  const ReferenceRun run = set_reference(sound(0));
   EXPECT_GT(run.ms, 0.001);
   EXPECT_LT(run.ms, 50);
   EXPECT_GE(run.launches_per_sample, 1);
@@ -61,7 +61,7 @@ TEST_F(OnGpu, TimesASoundCode) {
 TEST_F(OnGpu, RestoresWhatAKernelReadsAndWrites) {
   prepare();
   const std::string in_place = source_of("  x += out[i];\n");
-  const ReferenceRun run = device_->set_reference(candidate(0, in_place));
+  const ReferenceRun run = set_reference(candidate(0, in_place));
   EXPECT_TRUE(run.restored);
   EXPECT_EQ(run.launches_per_sample, 1);
   for (int i = 0; i < 3; ++i) {
@@ -73,7 +73,7 @@ TEST_F(OnGpu, RestoresWhatAKernelReadsAndWrites) {
 TEST_F(OnGpu, RefusesAReferenceWhoseResultIsNeverTheSame) {
   prepare();
   try {
-    device_->set_reference(candidate(0, source_of("  x += clock64() & 1023;\n")));
+    set_reference(candidate(0, source_of("  x += clock64() & 1023;\n")));
     FAIL() << "the clock stood still";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::bad_description);
@@ -84,7 +84,7 @@ TEST_F(OnGpu, RefusesAReferenceWhoseResultIsNeverTheSame) {
 TEST_F(OnGpu, RefusesAReferenceThatFaults) {
   prepare();
   try {
-    device_->set_reference(candidate(0, source_of("  __trap();\n")));
+    set_reference(candidate(0, source_of("  __trap();\n")));
     FAIL() << "it ran";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::gpu_failed);
@@ -120,7 +120,7 @@ class FaultOnGpu : public OnGpu, public testing::WithParamInterface<int> {
 
 TEST_P(FaultOnGpu, CostsOneCandidate) {
   prepare(2000);
-  const ReferenceRun run = device_->set_reference(sound(0));
+  const ReferenceRun run = set_reference(sound(0));
   const Candidate other = sound(2);
   expect_as_before(other, run.ms);
   const Candidate bad = candidate(1, fault_.source);
@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FaultOnGpu, testing::Range(0, static_cast<int>(p
 
 TEST_F(OnGpu, RefusesMoreSharedMemoryThanABlockCanHave) {
   prepare();
-  device_->set_reference(sound(0));
+  set_reference(sound(0));
   Candidate greedy = sound(1);
   greedy.shape.dynamic_shared_bytes = 1 << 20;
   EXPECT_TRUE(std::holds_alternative<NotLaunchable>(device_->check(greedy)));
@@ -197,7 +197,7 @@ TEST_F(OnGpu, RefusesBuffersThatDoNotFit) {
   const WorkloadPlan workload = plan(elements);
   const CompiledCode device_code = compile(device_code_request(workload, architecture_, compiler_));
   try {
-    device_->prepare(workload, device_code, 5000);
+    device_->prepare(workload, device_code, 5000, false);
     FAIL() << "they fitted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::buffer_too_large);
@@ -212,7 +212,7 @@ std::vector<pid_t> children_of_this_process() {
 
 TEST_F(OnGpu, AChildThatIsKilledFromOutsideCostsOneLaunch) {
   prepare();
-  device_->set_reference(sound(0));
+  set_reference(sound(0));
   ASSERT_TRUE(std::holds_alternative<double>(device_->check(sound(1))));
   const int restarts = device_->restarts();
   const std::vector<pid_t> children = children_of_this_process();
@@ -240,16 +240,9 @@ extern "C" __global__ void scale(const float* in, float* out, int n) {
 }
 )cuda";
 
-class TuneOnGpu : public testing::Test {
+class TuneOnGpu : public ProgramOnGpu {
  protected:
-  void SetUp() override {
-    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
-    if (!std::filesystem::exists(program_path()))
-      GTEST_SKIP() << program_path() << " is not there: REGTUNE_PROGRAM_PATH";
-    program_.write("scale.cu", kScale);
-  }
-
-  Program program_{false};
+  TuneOnGpu() { program_.write("scale.cu", kScale); }
 };
 
 TEST_F(TuneOnGpu, StoresWhatALookupFinds) {
@@ -379,7 +372,9 @@ TEST_F(TuneOnGpu, FiftyKillsLoseNothingAndTheNextRunTakesItUp) {
     // A run that was killed after its last commit has finished too.
     const std::int64_t last_finished =
         integer_of(program_.cache(), "SELECT coalesce(max(finish_order), 0) FROM tuning_run");
-    if (last_finished == finished) ASSERT_GE(now, samples) << attempt;
+    if (last_finished == finished) {
+      ASSERT_GE(now, samples) << attempt;
+    }
     finished = last_finished;
     samples = now;
   }

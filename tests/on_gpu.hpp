@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "device.hpp"
+#include "program.hpp"
 
 namespace regtune {
 
@@ -63,7 +65,7 @@ class OnGpu : public testing::Test {
     out.writable = out.output = true;
     const auto n = static_cast<std::int32_t>(std::min<std::int64_t>(elements, 1 << 30));
     const ScalarPlan scalar{"n", std::string(reinterpret_cast<const char*>(&n), sizeof n), std::to_string(n)};
-    return {{}, {shape()}, {in, out, scalar}, 1, {}};
+    return {{}, {shape()}, {in, out, scalar}, {}, 1, {}};
   }
 
   static LaunchShape shape() { return {{kElements / kThreads, 1, 1}, {kThreads, 1, 1}, 0}; }
@@ -71,7 +73,7 @@ class OnGpu : public testing::Test {
   void prepare(double timeout_ms = 5000) { prepare(plan(kElements), timeout_ms); }
 
   void prepare(const WorkloadPlan& workload, double timeout_ms = 5000) {
-    device_->prepare(workload, compile(device_code_request(workload, architecture_, compiler_)), timeout_ms);
+    device_->prepare(workload, compile(device_code_request(workload, architecture_, compiler_)), timeout_ms, false);
   }
 
   Candidate candidate(int id, const std::string& source) const {
@@ -81,6 +83,11 @@ class OnGpu : public testing::Test {
   }
 
   Candidate sound(int id) const { return candidate(id, source_of("")); }
+
+  ReferenceRun set_reference(const Candidate& code) {
+    device_->set_reference(code);
+    return device_->warm_up(kWarmUpMs);
+  }
 
   // A sound code is measured as ever: it is correct and takes as long as before.
   void expect_as_before(const Candidate& code, double ms) {
@@ -99,6 +106,17 @@ class OnGpu : public testing::Test {
   std::optional<Device> device_;
   CompilerIdentity compiler_;
   std::string architecture_;
+};
+
+// The built program, as a user runs it, where there is a GPU.
+class ProgramOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
+    if (!std::filesystem::exists(program_path()))
+      GTEST_SKIP() << program_path() << " is not there: REGTUNE_PROGRAM_PATH";
+  }
+  Program program_{false};
 };
 
 }  // namespace regtune

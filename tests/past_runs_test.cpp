@@ -104,7 +104,8 @@ TEST_F(PastRunsTest, OtherInputsGiveACodeAnotherChance) {
 class KilledBench final : public Bench {
  public:
   KilledBench(FakeBench& bench, int samples) : bench_(bench), left_(samples) {}
-  ReferenceRun set_reference(const Candidate& reference) override { return bench_.set_reference(reference); }
+  double set_reference(const Candidate& reference) override { return bench_.set_reference(reference); }
+  ReferenceRun warm_up(double ms) override { return bench_.warm_up(ms); }
   Shot check(const Candidate& candidate) override { return bench_.check(candidate); }
   Shot sample_cold(const Candidate& candidate) override { return sample(candidate); }
   Shot sample(const Candidate& candidate) override {

@@ -44,8 +44,12 @@ TuningRecord full_record() {
   r.signature = "k(float*)";
   r.sizes = {{"n", 16777216}, {"largest", INT64_MAX}, {"least", INT64_MIN}};
   r.arguments = {"out  float*"};
+  r.guesses = {"args.out = { buffer = \"n\" }"};
+  r.description = "block = 256\n";
+  r.description_folder = "folder";
   r.author_shape = {{65536, 2, 3}, {32, 8, 1}, 4096};
-  r.settings = {0.01,   0.95,   30, 500, std::numeric_limits<std::uint64_t>::max(), 7, true, true, SampleMode::graph,
+  r.settings = {0.01,   0.95,   30,   500,  std::numeric_limits<std::uint64_t>::max(),
+                7,      true,   true, true, SampleMode::graph,
                 0.0021, 3.2e-05};
   r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", "heat"}};
   r.work = {1 << 30, INT64_MAX, 4123.5};
@@ -120,6 +124,9 @@ TEST(RecordJson, KeepsEveryField) {
   EXPECT_EQ(after.settings.restored, true);
   EXPECT_EQ(after.settings.launches_per_sample, 7);
   EXPECT_TRUE(after.settings.cold);
+  EXPECT_EQ(after.guesses, std::vector<std::string>{"args.out = { buffer = \"n\" }"});
+  EXPECT_EQ(after.description, "block = 256\n");
+  EXPECT_EQ(after.description_folder, "folder");
   EXPECT_EQ(after.settings.sample_mode, SampleMode::graph);
   EXPECT_EQ(after.settings.launch_overhead_ms, 0.0021);
   EXPECT_EQ(after.settings.timer_resolution_ms, 3.2e-05);
@@ -277,7 +284,8 @@ TEST(RecordJson, EveryMissingKeyIsNamed) {
   const Json whole = document(full_record());
   for (const auto& [key, value] : whole.items()) {
     // Left out where there are none.
-    if (key == "clocks" || key == "work" || key == "author_bounds" || key == "nvcc") continue;
+    const std::vector<std::string> optional{"clocks", "work", "guesses", "description", "author_bounds", "nvcc"};
+    if (std::find(optional.begin(), optional.end(), key) != optional.end()) continue;
     Json part = whole;
     part.erase(key);
     EXPECT_TRUE(says(refusal(part), "the key '" + key + "' is missing"));

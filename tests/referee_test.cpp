@@ -18,7 +18,7 @@ Candidate candidate(int id) {
 Finding finding_of(const std::map<int, FakeCode>& codes, const Claim& claim, FakeGpu gpu = {},
                    RefereeSettings settings = {}, std::uint64_t seed = 1) {
   FakeBench bench(codes, gpu, seed);
-  return referee(bench, candidate(0), {claim}, {candidate(claim.variant_id)}, settings, seed).front();
+  return referee(bench, candidate(0), {claim}, {candidate(claim.variant_id)}, settings, seed).of_claims.front();
 }
 
 TEST(Referee, ATrueClaimHoldsAndIsKnownToAFifthOfAPercent) {
@@ -93,11 +93,26 @@ TEST(Referee, JudgesSeveralClaimsInTheSameRounds) {
   FakeBench bench({{0, {1.1}}, {1, {1.0}}, {2, {1.08}}}, {}, 1);
   const std::vector<Finding> findings =
       referee(bench, candidate(0), {{1, true, kTenPercent}, {2, true, {1.04, 1.05, 1.06}}},
-              {candidate(1), candidate(2)}, {}, 1);
+              {candidate(1), candidate(2)}, {}, 1)
+          .of_claims;
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].says, Finding::Says::holds);
   EXPECT_EQ(findings[1].says, Finding::Says::fails);
   EXPECT_EQ(bench.samples.at(0), bench.samples.at(1));
+}
+
+TEST(Referee, DropsRoundsInWhichTheClocksWereHeldDown) {
+  FakeGpu gpu;
+  const ClockReading free{1980};
+  const ClockReading capped{1500, {"power cap"}};
+  for (int round = 0; round < 30; ++round) gpu.clocks.push_back(round % 3 == 1 ? capped : free);
+  FakeBench bench({{0, {1.1}}, {1, {1.0}}}, gpu, 1);
+  const Findings findings = referee(bench, candidate(0), {{1, true, kTenPercent}}, {candidate(1)}, {}, 1);
+  EXPECT_EQ(findings.of_claims.front().says, Finding::Says::holds);
+  ASSERT_TRUE(findings.clocks);
+  EXPECT_EQ(findings.clocks->rounds_dropped, 10);
+  EXPECT_EQ(findings.clocks->throttled_by, std::vector<std::string>{"power cap"});
+  EXPECT_EQ(bench.samples.at(1), findings.of_claims.front().rounds + 10) << "a dropped round is taken again";
 }
 
 TEST(Referee, SeldomCallsATrueClaimFalse) {

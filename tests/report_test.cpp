@@ -180,6 +180,20 @@ TEST(Report, NoGainAndInconclusiveLeaveTheCodeAlone) {
   }
 }
 
+TEST(Report, SaysHowNearTheBestOfTheOthersCame) {
+  TuningRecord record = record_with_gpu();
+  add(record, AuthorsOwn{}, 55, measured(1.439, 1));
+  add(record, CompilerDefault{}, 55, SameCodeAs{0});
+  add(record, RegisterCap{48}, 48, measured(1.45, 0.99));
+  add(record, RegisterCap{57}, 56, measured(1.437, 1.0014));
+  record.verdict = Verdict{Verdict::Kind::no_gain, 0, 0, 0, {1, 1, 1}, {1, 1, 1}, "why it is"};
+  EXPECT_TRUE(holds(report(record), "the nearest other: 1.0014x (0.9994 to 1.0034):  --maxrregcount=57\n"))
+      << report(record);
+  EXPECT_FALSE(holds(report(improved_record()), "the nearest other"));
+  record.trials.resize(2);
+  EXPECT_FALSE(holds(report(record), "the nearest other")) << "there is none";
+}
+
 TEST(Report, AStandInForCodeThatCannotBeLaunchedIsNamed) {
   TuningRecord record = record_with_gpu();
   add(record, AuthorsOwn{}, 96, NotLaunchable{"1,024 threads x 96 registers are too many"});
@@ -246,14 +260,14 @@ TuningRecord long_record() {
 
 TEST(Report, LongTablesHideTheSlowAndNeverTheAuthors) {
   const std::string text = report(long_record());
-  EXPECT_EQ(lines_with(text, "--maxrregcount=").size(), 12u);
+  EXPECT_EQ(lines_with(text, " +-0.001 ").size(), 13u) << "with the author's";
   EXPECT_EQ(lines_with(text, "50.000 +-0.001").size(), 1u) << text;
   EXPECT_TRUE(holds(text, "... and 17 more codes (--all shows them)\n")) << text;
 }
 
 TEST(Report, AllRowsAreShownWhenAskedFor) {
   const std::string text = report(long_record(), true);
-  EXPECT_EQ(lines_with(text, "--maxrregcount=").size(), 29u);
+  EXPECT_EQ(lines_with(text, " +-0.001 ").size(), 30u);
   EXPECT_FALSE(holds(text, "more codes"));
 }
 

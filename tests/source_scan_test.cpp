@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -172,10 +173,10 @@ TEST(SourceScan, TakesLinearTimeOnHostileText) {
                            "extern \"C\" {", "__global__ void k(a<", "\\\n", "/", "template<", "f(a) b "}) {
     std::string text = "__global__ void ";
     while (text.size() < 2'000'000) text += unit;
-    const auto start = std::chrono::steady_clock::now();
+    // The processor's time: a busy machine is no slow scanner.
+    const std::clock_t start = std::clock();
     scan_kernels(text);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(seconds.count(), 5.0) << unit;
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5.0) << unit;
   }
 }
 

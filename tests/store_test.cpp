@@ -103,12 +103,13 @@ class Text {
 std::string text_of(const TuningRecord& r) {
   Text text;
   text << r.regtune_version << r.started << r.host << r.architecture << r.compiler << r.route << r.source_path
-       << r.source_hash << r.options << r.kernel << r.signature << r.arguments << r.author_shape;
+       << r.source_hash << r.options << r.kernel << r.signature << r.arguments << r.guesses << r.description
+       << r.description_folder << r.author_shape;
   for (const auto& [name, value] : r.sizes) text << name << value;
   text << r.settings.margin << r.settings.confidence << r.settings.budget_s << r.settings.timeout_ms << r.settings.seed
-       << r.settings.launches_per_sample << r.settings.restored << r.settings.cold << to_string(r.settings.sample_mode)
-       << r.settings.launch_overhead_ms << r.settings.timer_resolution_ms << r.work.bytes << r.work.flops
-       << r.work.peak_copy_gb_per_s;
+       << r.settings.launches_per_sample << r.settings.restored << r.settings.never_restore << r.settings.cold
+       << to_string(r.settings.sample_mode) << r.settings.launch_overhead_ms << r.settings.timer_resolution_ms
+       << r.work.bytes << r.work.flops << r.work.peak_copy_gb_per_s;
   if (r.clocks)
     text << r.clocks->readings << r.clocks->min_sm_mhz << r.clocks->median_sm_mhz << r.clocks->max_sm_mhz
          << r.clocks->rounds_dropped << r.clocks->gave_up_dropping << r.clocks->throttled_by;
@@ -176,8 +177,11 @@ TuningRecord sample_record() {
   r.signature = "decayWide(const float*, float*, unsigned long)";
   r.sizes = {{"n", 1 << 24}, {"m", -1}};
   r.arguments = {"in  const float*  16777216 x float, uniform(0, 1)"};
+  r.guesses = {"block = 256", "args.n = \"n\""};
+  r.description = "block = 256\n\n[args]\nn = \"n\"\n";
+  r.description_folder = "examples";
   r.author_shape = {{65536, 1, 1}, {256, 1, 1}, 1024};
-  r.settings = {0.01, 0.95, 30, 5000, ~std::uint64_t{0}, 3, true, true, SampleMode::graph, 0.0021, 3.2e-05};
+  r.settings = {0.01, 0.95, 30, 5000, ~std::uint64_t{0}, 3, true, true, true, SampleMode::graph, 0.0021, 3.2e-05};
   r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", ""}};
   r.author_bounds = "kThreads, 5";
   r.nvcc = NvccComparison{"nvcc 13.0.88 with GCC 12.2.0",

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "description.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -279,7 +280,7 @@ TEST(Workload, RefusesParametersItCannotFill) {
   KernelSignature of = signature({{"p", "Options"}});
   of.parameters[0].size_bytes = 24;
   expect_error([&] { plan_of("grid = 1\nargs.p = 3", of); }, ErrorKind::bad_description,
-               {"k.cu:3: args.p", "24 bytes of type Options", "structures"});
+               {"k.cu:3: args.p", "24 bytes of type Options", "{struct = [{"});
   expect_refusal_one("float4", "1", {"float4"});
   expect_refusal_one("", "1", {"type unknown", "type = "});
   EXPECT_EQ(scalar_as<double>("", "{value = 1.5, type = \"double\"}"), 1.5);

@@ -103,8 +103,7 @@ std::vector<std::string> about_budgets(const TuningRecord& record) {
     const std::string reason =
         is_inferred ? "" : budget.note.substr(std::min(budget.note.find(": "), budget.note.size()));
     Group& group = groups[{budget.status, reason}];
-    if (group.note.empty())
-      group.note = is_inferred ? "not compiled: the caps around each give one code" : budget.note;
+    if (group.note.empty()) group.note = is_inferred ? "not compiled: the caps around each give one code" : budget.note;
     group.policies.push_back(trial.variant.policy);
   }
   std::vector<std::string> texts;

@@ -21,6 +21,7 @@ struct Candidate {
 // What one timed launch came to: milliseconds per launch, or why there is no time.
 using Shot = std::variant<double, NotLaunchable, Faulted, TimedOut, WrongResult>;
 
+// How samples are taken, found out on the reference.
 struct ReferenceRun {
   double ms = 0;                // one warm launch
   int launches_per_sample = 1;  // of a warm sample; more than one for a kernel too short to time alone
@@ -30,7 +31,7 @@ struct ReferenceRun {
   // Of a sample of one launch; 0: not measured (MeasureSettings).
   double launch_overhead_ms = 0;
   double timer_resolution_ms = 0;
-  double gpu_ms = 0;  // that its launches took, those of the warm-up included
+  double gpu_ms = 0;  // that the launches of the warm-up took
 };
 
 // The SM clock while a sample was taken, and what held it down.
@@ -40,14 +41,21 @@ struct ClockReading {
   double cost_us = 0;                          // of reading it
 };
 
+// Clocks of an idle GPU need some work to rise.
+inline constexpr double kWarmUpMs = 60;
+
 class Bench {
  public:
   virtual ~Bench() = default;
 
-  // Runs the reference, keeps its outputs for comparison, warms the GPU up, and decides how samples are
-  // taken. Throws Error(gpu_failed) when the reference itself cannot run, Error(bad_description) when its
-  // outputs differ from run to run and no tolerance is given.
-  virtual ReferenceRun set_reference(const Candidate& reference) = 0;
+  // Runs the reference and keeps its outputs for comparison. Returns the milliseconds that its launches took, on a
+  // GPU that may be idle: they are compared with nothing. Throws Error(gpu_failed) when the reference itself cannot
+  // run, Error(bad_description) when its outputs differ from run to run and no tolerance is given.
+  virtual double set_reference(const Candidate& reference) = 0;
+
+  // Launches the reference for so long, once at the least, and decides how samples are taken. Comes before whatever
+  // is compared by time. Throws Error(gpu_failed).
+  virtual ReferenceRun warm_up(double ms) = 0;
 
   // One launch from the initial data; its outputs are compared with the reference's.
   virtual Shot check(const Candidate& candidate) = 0;

@@ -161,6 +161,7 @@ Json flags_json(const DescriptionFlags& flags) {
           {"shared", optional_json(flags.dynamic_shared_bytes)},
           {"arguments", flags.arguments},
           {"options", flags.options},
+          {"pre_included_files", flags.pre_included_files},
           {"defines", flags.defines},
           {"seed", flags.seed ? Json(*flags.seed) : Json()},
           {"tune", flags.tune},
@@ -176,6 +177,7 @@ DescriptionFlags flags_from(const Json& json) {
   flags.dynamic_shared_bytes = optional_from(json.at("shared"));
   json.at("arguments").get_to(flags.arguments);
   json.at("options").get_to(flags.options);
+  json.at("pre_included_files").get_to(flags.pre_included_files);
   json.at("defines").get_to(flags.defines);
   if (!json.at("seed").is_null()) flags.seed = json.at("seed").get<std::uint64_t>();
   json.at("tune").get_to(flags.tune);
@@ -211,7 +213,7 @@ Bundle from_document(const Json& json, const std::vector<std::string>& blobs) {
   json.at("host").get_to(bundle.host);
   bundle.compiler = compiler_from(json.at("compiler"));
   bundle.source = {json.at("source_path").get<std::string>(), blobs.at(json.at("source").get<std::size_t>())};
-  bundle.side_file = optional_from(json.at("side_file"));
+  bundle.description = optional_from(json.at("description"));
   bundle.flags = flags_from(json.at("flags"));
   for (const auto& [architecture, unit] : json.at("units").items()) {
     const std::optional<GpuLimits> limits = gpu_limits(architecture);
@@ -251,7 +253,7 @@ std::string bundle_bytes(const Bundle& bundle) {
                 {"compiler", compiler_json(bundle.compiler)},
                 {"source_path", bundle.source.path.string()},
                 {"source", blobs.put(bundle.source.text)},
-                {"side_file", optional_json(bundle.side_file)},
+                {"description", optional_json(bundle.description)},
                 {"flags", flags_json(bundle.flags)},
                 {"units", units}};
   Json sizes = Json::array();

@@ -29,7 +29,8 @@ struct Bundle {
   std::string host;
   CompilerIdentity compiler;
   Source source;
-  std::optional<std::string> side_file;      // the text of the launch description beside the source
+  // The text of the launch description, where it stood in a file of its own.
+  std::optional<std::string> description;
   DescriptionFlags flags;                    // as given when it was made
   std::map<std::string, BundledUnit> units;  // by architecture
 };

@@ -15,6 +15,7 @@
 #include "device.hpp"
 #include "instances.hpp"
 #include "regtune/error.hpp"
+#include "report.hpp"
 #include "source.hpp"
 #include "study_scope.hpp"
 #include "tuning_plan.hpp"
@@ -106,8 +107,12 @@ BundledUnit bundled_unit(const Subject& subject, const std::string& architecture
                         {{}, request.every_cap}, nullptr, pool, progress);
   Sweep& sweep = *compilation.sweep;
   const SweepScope scope{request.rename, request.levers, false};
-  const TuningPlan plan = plan_tuning(compilation.unit, subject.description, sweep.first_code(), limits, scope);
+  const KernelSignature signature = described_kernel(compilation.unit, subject.description, sweep.first_code());
+  const InferredLaunch launch = described_launch(subject.description, compilation.unit, pool, signature, 0);
+  const TuningPlan plan = plan_tuning(compilation.unit, launch, signature, sweep.first_code(), limits, scope);
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
+  result.blocks.clear();
+  for (const Dim3& block : launch.description.blocks) result.blocks.push_back(spell_block(block));
   const std::string& kernel = plan.signature.mangled_name;
 
   progress.stage(fmt::format("{}: compiling {} budgets", architecture, plan.trials.size()));
@@ -162,12 +167,17 @@ BundleResult make_bundle(const BundleRequest& request, Progress& progress) {
   bundle.made = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   bundle.host = host.data();
   bundle.source = source;
-  bundle.side_file = text_beside(source.path);
+  bundle.description = request.flags.file ? read_source(*request.flags.file).text : text_beside(source.path);
   bundle.flags = request.flags;
+  bundle.flags.file.reset();
   bundle.flags.include_folders.clear();
+  for (std::string& file : bundle.flags.pre_included_files) file = std::filesystem::absolute(file).string();
   BundleResult result;
   for (const std::string& architecture : architectures)
     bundle.units[architecture] = bundled_unit(subject, architecture, result, bundle.compiler, progress);
+  // Guessed from the author's code, which nobody can compile there.
+  if (subject.description.blocks.empty() && !bundle.flags.block)
+    bundle.flags.block = fmt::format("{}", fmt::join(result.blocks, ","));
   result.file = request.file ? *request.file : std::filesystem::path(source.path.stem().string() + ".rtb");
   result.compiler = bundle.compiler.name;
   write_bundle(bundle, result.file);

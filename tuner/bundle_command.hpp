@@ -39,6 +39,7 @@ struct BundleResult {
   std::string compiler;
   std::string signature;
   std::vector<BundledArchitecture> architectures;
+  std::vector<std::string> blocks;  // that it was compiled for
 };
 
 // Throws Error.

@@ -63,6 +63,7 @@ CompilerWish compiler_wish(const CliValues& values) {
 
 DescriptionFlags description_flags(const CliValues& values, const CompilerArguments& compiler_arguments) {
   DescriptionFlags flags;
+  if (const auto file = values.text("description")) flags.file = *file;
   flags.kernel = values.text("kernel");
   flags.sizes = values.list("set");
   flags.block = values.text("block");
@@ -122,6 +123,7 @@ TuneCommand tune_command(const CliValues& values, const CompilerArguments& compi
     if (*by != "nvcc") throw Error(ErrorKind::usage, fmt::format("--confirm {}: there is nvcc only", *by));
     request.confirm_by_nvcc = true;
   }
+  request.measure.never_restore = values.flag("no-restore");
   command.style.all_rows = values.flag("all");
   command.record_file = values.text("record");
   return command;
@@ -164,6 +166,17 @@ CheckRequest check_request(const CliValues& values, const CompilerArguments& com
   return request;
 }
 
+InitRequest init_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
+  InitRequest request;
+  request.source = values.subject();
+  request.flags = description_flags(values, compiler_arguments);
+  request.architecture = values.text("arch");
+  request.device = values.integer("device").value();
+  request.compile_limit_s = compile_limit_value(values);
+  request.print = values.flag("print");
+  return request;
+}
+
 LookupRequest lookup_request(const CliValues& values) {
   return {values.subject(), values.list("set"), values.text("gpu"), values.text("cache"),
           values.integer("device").value()};
@@ -172,12 +185,7 @@ LookupRequest lookup_request(const CliValues& values) {
 VerifyRequest verify_request(const CliValues& values) {
   VerifyRequest request;
   request.kernel = values.subject();
-  request.flags.sizes = values.list("set");
-  request.flags.block = values.text("block");
-  request.flags.grid = values.text("grid");
-  request.flags.dynamic_shared_bytes = values.text("shared");
-  request.flags.arguments = values.list("arg");
-  request.flags.include_folders = values.list("include-dir");
+  request.sizes = values.list("set");
   request.cache = values.text("cache");
   request.device = values.integer("device").value();
   request.jobs = jobs_value(values);
@@ -219,7 +227,7 @@ ExportRequest export_request(const CliValues& values) {
   request.format = export_format(values);
   request.file = values.text("output");
   request.cache = values.text("cache");
-  request.include_folders = values.list("include");
+  request.include_folders = values.list("include-dir");
   if (request.format == ExportFormat::sqlite && !request.file)
     throw Error(ErrorKind::usage, "--format sqlite: say where to write the file by -o FILE");
   return request;
@@ -258,7 +266,8 @@ TagRequest tag_request(const CliValues& values, const CompilerArguments& compile
   request.source = values.subject();
   request.flags.kernel = values.text("kernel");
   request.flags.tune = values.list("tune");
-  request.flags.include_folders = values.list("include");
+  request.flags.include_folders = values.list("include-dir");
+  request.flags.pre_included_files = values.list("include");
   request.flags.defines = values.list("define");
   request.flags.options = compiler_arguments.kept;
   return request;
@@ -266,11 +275,17 @@ TagRequest tag_request(const CliValues& values, const CompilerArguments& compile
 
 // The command that the first argument names, which is taken away; a kernel's file names none.
 CliCommand take_command(Arguments& arguments) {
-  constexpr std::pair<const char*, CliCommand> kNamed[] = {
-      {"analyze", CliCommand::analyze}, {"check", CliCommand::check},   {"lookup", CliCommand::lookup},
-      {"verify", CliCommand::verify},   {"replay", CliCommand::replay}, {"export", CliCommand::export_budgets},
-      {"tag", CliCommand::tag},         {"bundle", CliCommand::bundle}, {"db", CliCommand::db},
-      {"import", CliCommand::import_runs}};
+  constexpr std::pair<const char*, CliCommand> kNamed[] = {{"analyze", CliCommand::analyze},
+                                                           {"check", CliCommand::check},
+                                                           {"init", CliCommand::init},
+                                                           {"lookup", CliCommand::lookup},
+                                                           {"verify", CliCommand::verify},
+                                                           {"replay", CliCommand::replay},
+                                                           {"export", CliCommand::export_budgets},
+                                                           {"tag", CliCommand::tag},
+                                                           {"bundle", CliCommand::bundle},
+                                                           {"db", CliCommand::db},
+                                                           {"import", CliCommand::import_runs}};
   for (const auto& [name, command] : kNamed) {
     if (arguments.empty() || arguments.front() != name) continue;
     arguments.erase(arguments.begin());
@@ -351,6 +366,9 @@ Command parse_command_line(const Arguments& arguments) {
       break;
     case CliCommand::check:
       command.what = check_request(values, compiler);
+      break;
+    case CliCommand::init:
+      command.what = init_request(values, compiler);
       break;
     case CliCommand::lookup:
       command.what = lookup_request(values);

@@ -10,6 +10,7 @@
 #include "check_command.hpp"
 #include "db_command.hpp"
 #include "export_command.hpp"
+#include "init_command.hpp"
 #include "lookup_command.hpp"
 #include "replay_command.hpp"
 #include "report.hpp"
@@ -44,7 +45,7 @@ struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
   std::variant<ShowText, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand,
-               VerifyRequest, ExportRequest, TagRequest, BundleRequest, DbRequest>
+               VerifyRequest, InitRequest, ExportRequest, TagRequest, BundleRequest, DbRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

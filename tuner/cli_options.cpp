@@ -17,6 +17,7 @@ using Arguments = std::vector<std::string>;
 constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compiler options, or a whole nvcc command]
        regtune analyze KERNEL.cu [--arch sm_75,sm_90|all] [options] [-- compiler options]
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
+       regtune init KERNEL.cu [--print] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
@@ -52,9 +53,12 @@ constexpr const char* kSeveralKernels = "kernel, or template-id; several: all, '
 
 po::options_description launch_options(const char* kernel) {
   po::options_description options("Launch (each wins over the launch description of the source)");
-  options.add_options()                                                                                     //
-      ("kernel,k", po::value<std::string>()->value_name("NAME"), kernel)                                    //
-      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")              //
+  options.add_options()  //
+      ("description", po::value<std::string>()->value_name("FILE"),
+       "a launch description that stands elsewhere, for a source that is not yours")  //
+      ("kernel,k", po::value<std::string>()->value_name("NAME"), kernel)              //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
+       "a size: n=1<<24; tuned at several, one after the other: n=1<<20,1<<24")                             //
       ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")  //
       ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")           //
       ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")              //
@@ -142,10 +146,11 @@ po::options_description measure_options() {
       ("confirm", po::value<std::string>()->value_name("nvcc"),
        "also time nvcc's builds of the author's code and the winner")  //
       ("metric", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
-       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                  //
-      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                       //
-      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")          //
-      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")  //
+       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                       //
+      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                            //
+      ("no-restore", po::bool_switch(), "each timed launch finds what the one before left in the buffers")  //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")               //
+      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")       //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -154,6 +159,12 @@ po::options_description study_options() {
   po::options_description options("Study");
   options.add_options()("all", po::bool_switch(), "every distinct code in the table");
   add_sweep_options(options);
+  return options;
+}
+
+po::options_description init_options() {
+  po::options_description options("Init");
+  options.add_options()("print", po::bool_switch(), "show it as a comment block for the source, and write no file");
   return options;
 }
 
@@ -193,7 +204,7 @@ po::options_description export_options() {
        "how much a size counts where several are stored: n=1<<20:3 (default: 1 each)")  //
       ("gpu", po::value<std::string>()->value_name("NAME"),
        "model of GPU (default: of each architecture the one with the newest result)")  //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"),
+      ("include-dir,I", po::value<Arguments>()->composing()->value_name("DIR"),
        "with --patch: include folder, as given when it was tuned")                                  //
       ("json", po::bool_switch(), "short for --format json")                                        //
       ("quiet,q", po::bool_switch(), "no talk on stderr")                                           //
@@ -234,7 +245,8 @@ po::options_description tag_options() {
   options.add_options()                                                                                       //
       ("kernel,k", po::value<std::string>()->value_name("NAME"), kOneKernel)                                  //
       ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"), "values of template arguments")  //
-      ("include,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")                 //
+      ("include-dir,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")             //
+      ("include", po::value<Arguments>()->composing()->value_name("FILE"), "in front of the source")          //
       ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                      //
       ("json", po::bool_switch(), "one JSON document on stdout")                                              //
       ("quiet,q", po::bool_switch(), "no talk on stderr")                                                     //
@@ -242,18 +254,13 @@ po::options_description tag_options() {
   return options;
 }
 
-// The launch is the one that is stored; what no file says of it must be said again.
+// The launch is the one that is stored.
 po::options_description verify_options() {
   po::options_description options("Verify");
   options.add_options()  //
       ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
-       "all sizes of the stored answer: n=1<<24")                                                           //
-      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")            //
-      ("block", po::value<std::string>()->value_name("LIST"), "as given when it was tuned")                 //
-      ("grid", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                  //
-      ("shared", po::value<std::string>()->value_name("EXPR"), "as given when it was tuned")                //
-      ("arg", po::value<Arguments>()->composing()->value_name("NAME=VALUE"), "as given when it was tuned")  //
-      ("include-dir,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")           //
+       "a size: n=1<<24 (all of the stored answer; none where there is one answer alone)")        //
+      ("budget", po::value<double>()->default_value(60)->value_name("S"), "seconds of GPU time")  //
       ("jobs,j", po::value<int>()->value_name("N"), "compilers side by side (default: the usable cores)");
   return options;
 }
@@ -269,6 +276,9 @@ po::options_description options_of(CliCommand command) {
       break;
     case CliCommand::check:
       options.add(launch_options(kSeveralKernels)).add(compile_options_for_several()).add(check_options());
+      break;
+    case CliCommand::init:
+      options.add(launch_options(kOneKernel)).add(compile_options()).add(init_options());
       break;
     case CliCommand::lookup:
       options.add(lookup_options());
@@ -308,6 +318,7 @@ Subjects subjects_of(CliCommand command) {
     case CliCommand::check:
     case CliCommand::tag:
     case CliCommand::bundle:
+    case CliCommand::init:
       break;
     case CliCommand::lookup:
     case CliCommand::verify:

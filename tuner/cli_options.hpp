@@ -8,7 +8,20 @@
 
 namespace regtune {
 
-enum class CliCommand { tune, analyze, check, lookup, verify, replay, export_budgets, tag, bundle, db, import_runs };
+enum class CliCommand {
+  tune,
+  analyze,
+  check,
+  init,
+  lookup,
+  verify,
+  replay,
+  export_budgets,
+  tag,
+  bundle,
+  db,
+  import_runs
+};
 
 // The usage of all commands, and the options of this one.
 std::string help_text(CliCommand command);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "statistics.hpp"
+
 namespace regtune {
 namespace {
 
-constexpr int kOtherWayRounds = kLooks.front();
+// After the first it is seen whether more are needed; its range covers the median with 99 %.
+constexpr std::array kOtherWayLooks = {8, kLooks.front()};
 
 std::vector<Runner*> finalists_of(RaceField& field) {
   std::vector<Runner*> finalists;
@@ -31,6 +34,23 @@ bool precise_enough(RaceField& field) {
   }
   if (highest <= threshold) return true;
   return best.high - best.low <= margin * best.median && highest <= best.median * threshold;
+}
+
+// Whether no finalist can be faster by more than the margin, with L2 in the other state, than one that may be named.
+bool other_way_is_settled(RaceField& field, int rounds) {
+  if (range_coverage(rounds) < field.settings().confidence) return false;
+  const std::vector<Runner*> finalists = finalists_of(field);
+  double least_gain = 0;
+  for (const Runner* runner : finalists) least_gain = std::max(least_gain, field.measurement(*runner).speedup.low);
+  for (const Runner* named : finalists) {
+    if (field.measurement(*named).speedup.high < least_gain) continue;
+    for (const Runner* other : finalists) {
+      const std::vector<double> ratios = paired_ratios(named->other_way, other->other_way);
+      if (ratios.empty() || median_interval(ratios, field.settings().confidence).high > 1 + field.settings().margin)
+        return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -65,6 +85,7 @@ void choose_finalists(RaceField& field) {
 
 // The whole budget may go by; a verdict from fewer rounds than the first look needs is for decide.hpp to refuse.
 void confirm(RaceField& field) {
+  field.warm_up();  // where nobody raced, nothing was timed yet
   int rounds = field.take_up_confirmation(finalists_of(field));
   for (const int look : kLooks) {
     if (rounds > look) continue;  // the interrupted run looked then, and it was not enough
@@ -80,11 +101,15 @@ void confirm(RaceField& field) {
 
 void time_other_way(RaceField& field) {
   if (!field.can_take_other_way() || finalists_of(field).size() < 2) return;
-  for (int rounds = 0; rounds < kOtherWayRounds;) {
-    if (field.budget_left_ms(1) <= 0) return;
-    const bool counts = field.take_round(RacePhase::other_way, finalists_of(field));
-    if (field.leader_failed()) return;
-    rounds += counts ? 1 : 0;
+  int rounds = 0;
+  for (const int look : kOtherWayLooks) {
+    while (rounds < look) {
+      if (field.budget_left_ms(1) <= 0) return;
+      const bool counts = field.take_round(RacePhase::other_way, finalists_of(field));
+      if (field.leader_failed()) return;
+      rounds += counts ? 1 : 0;
+    }
+    if (other_way_is_settled(field, rounds)) return;
   }
 }
 

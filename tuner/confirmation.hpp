@@ -13,7 +13,8 @@ void choose_finalists(RaceField& field);
 void confirm(RaceField& field);
 
 // A few rounds of the finalists with the L2 cache in the other state (cold after a warm run, and the reverse), so that
-// a winner that depends on it is known as such. Nothing where the GPU has no memory for a flush, or no time is left.
+// a winner that depends on it is known as such; fewer where none can be faster there than the winner by more than the
+// margin. Nothing where the GPU has no memory for a flush, or no time is left.
 void time_other_way(RaceField& field);
 
 }  // namespace regtune

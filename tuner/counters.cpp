@@ -33,7 +33,7 @@ std::string text_of(const std::filesystem::path& file) {
 }  // namespace
 
 CounterReadings read_counters(int ordinal, const WorkloadPlan& plan, const CompiledCode& device_code,
-                              const std::vector<Candidate>& candidates) {
+                              const std::vector<Candidate>& candidates, bool never_restore) {
   const std::optional<std::filesystem::path> ncu = find_ncu();
   if (!ncu)
     return {{},
@@ -45,7 +45,7 @@ CounterReadings read_counters(int ordinal, const WorkloadPlan& plan, const Compi
   std::string failure;
   try {
     Device device(ordinal, ncu_command(*ncu, file, kernels_of(candidates)));
-    device.prepare(plan, device_code, kLimitMs);
+    device.prepare(plan, device_code, kLimitMs, never_restore);
     for (const Candidate& candidate : candidates)
       if (const Shot shot = device.launch_once(candidate); !std::holds_alternative<double>(shot))
         failure = fmt::format("the code of variant {} does not run under ncu", candidate.id);

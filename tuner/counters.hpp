@@ -13,6 +13,6 @@ namespace regtune {
 
 // Requires: no other child holds the plan's buffers on that GPU.
 CounterReadings read_counters(int ordinal, const WorkloadPlan& plan, const CompiledCode& device_code,
-                              const std::vector<Candidate>& candidates);
+                              const std::vector<Candidate>& candidates, bool never_restore);
 
 }  // namespace regtune

@@ -29,16 +29,13 @@ std::string device_type(ElementType type) {
 
 std::vector<ElementType> element_types(const WorkloadPlan& plan) {
   std::set<ElementType> types;
-  for (const ParameterPlan& parameter : plan.parameters)
-    if (const auto* buffer = std::get_if<BufferPlan>(&parameter)) types.insert(buffer->type);
+  for (const BufferPlan* buffer : buffers_of(plan)) types.insert(buffer->type);
   return {types.begin(), types.end()};
 }
 
 constexpr const char* kPurposes[] = {"fill", "compare", "show"};
 
-Message parameter_message(const ParameterPlan& parameter) {
-  if (const auto* scalar = std::get_if<ScalarPlan>(&parameter)) return {{"bytes", binary(scalar->bytes)}};
-  const auto& buffer = std::get<BufferPlan>(parameter);
+Message buffer_message(const BufferPlan& buffer) {
   return {{"name", buffer.name},
           {"type", static_cast<int>(buffer.type)},
           {"count", buffer.count},
@@ -51,6 +48,22 @@ Message parameter_message(const ParameterPlan& parameter) {
           {"absolute_tolerance", buffer.absolute_tolerance},
           {"relative_tolerance", buffer.relative_tolerance},
           {"ulp_tolerance", buffer.ulp_tolerance}};
+}
+
+Message struct_message(const StructPlan& structure) {
+  Message pointers = Message::array();
+  for (const StructPlan::Pointer& pointer : structure.pointers)
+    pointers.push_back({{"offset", pointer.offset_bytes}, {"buffer", buffer_message(pointer.buffer)}});
+  return {{"name", structure.name},
+          {"bytes", binary(structure.bytes)},
+          {"pointers", pointers},
+          {"fills_all", structure.fills_all}};
+}
+
+Message parameter_message(const ParameterPlan& parameter) {
+  if (const auto* scalar = std::get_if<ScalarPlan>(&parameter)) return {{"bytes", binary(scalar->bytes)}};
+  if (const auto* structure = std::get_if<StructPlan>(&parameter)) return struct_message(*structure);
+  return buffer_message(std::get<BufferPlan>(parameter));
 }
 
 constexpr const char* kServeProfiled = "--serve-profiled";
@@ -134,7 +147,7 @@ Message Device::ask(const Message& request, double limit_ms) {
   return received.message;
 }
 
-void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms) {
+void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms, bool never_restore) {
   timeout_ms_ = timeout_ms;
   if (!state()) throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
   Message functions = Message::object();
@@ -144,11 +157,16 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
       functions[std::string(to_string(type))][purpose] = device_code.lowered_names.at(next++);
   Message parameters = Message::array();
   for (const ParameterPlan& parameter : plan.parameters) parameters.push_back(parameter_message(parameter));
+  Message globals = Message::array();
+  for (const StructPlan& variable : plan.globals) globals.push_back(struct_message(variable));
   plan_request_ = {{"do", "plan"},
                    {"seed", plan.seed},
                    {"device_code", binary(device_code.cubin)},
                    {"functions", functions},
-                   {"parameters", parameters}};
+                   {"parameters", parameters},
+                   {"globals", globals},
+                   {"cooperative", plan.cooperative},
+                   {"never_restore", never_restore}};
   const Message reply = ask(plan_request_, kStartLimitMs);
   if (!reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));
@@ -161,6 +179,7 @@ void Device::restart() {
   if (const Message reply = ask(plan_request_, kStartLimitMs); !reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, "making the buffers again after a fault failed: " + reply.dump());
   if (reference_) run_reference();
+  if (reference_run_) run_warm_up(warm_up_ms_);
 }
 
 // Nothing when it is loaded, else why the driver refused it.
@@ -181,7 +200,8 @@ std::optional<Shot> Device::load(const Candidate& candidate) {
   return {};
 }
 
-ReferenceRun Device::run_reference() {
+// What the child says to a request about the reference; its failure ends the run.
+Message Device::ask_of_reference(Message request) {
   const auto fail = [](const std::string& how) {
     throw Error(ErrorKind::gpu_failed,
                 fmt::format("the author's own code does not run with these arguments: {}. Are the buffers long enough "
@@ -192,17 +212,27 @@ ReferenceRun Device::run_reference() {
     if (const auto* launchable = std::get_if<NotLaunchable>(&*refused)) fail(launchable->reason);
     fail(std::get<Faulted>(*refused).message);
   }
-  // The reference run holds many launches; each may take up to the limit of one in the worst case, but all
-  // after the warm-up are as short as the first.
-  Message request{{"do", "reference"}, {"id", reference_->id}};
-  if (reference_run_)
-    request["as_before"] = {{"restored", reference_run_->restored},
-                            {"launches_per_sample", reference_run_->launches_per_sample},
-                            {"sample_mode", to_string(reference_run_->sample_mode)}};
+  request["id"] = reference_->id;
+  // There are several launches in it; each may take up to the limit of one in the worst case, but all after the first
+  // are as short as that.
   const Message reply = ask(request, 4 * timeout_ms_ + 10000);
   if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
   if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());
   if (reply.contains("timed_out")) fail(fmt::format("it takes longer than --timeout {:.0f} s", timeout_ms_ / 1000));
+  return reply;
+}
+
+double Device::run_reference() {
+  return ask_of_reference({{"do", "reference"}}).at("gpu_ms");
+}
+
+ReferenceRun Device::run_warm_up(double ms) {
+  Message request{{"do", "warm_up"}, {"for_ms", ms}};
+  if (reference_run_)
+    request["as_before"] = {{"restored", reference_run_->restored},
+                            {"launches_per_sample", reference_run_->launches_per_sample},
+                            {"sample_mode", to_string(reference_run_->sample_mode)}};
+  const Message reply = ask_of_reference(std::move(request));
   return {reply.at("ms"),
           reply.at("launches_per_sample"),
           reply.at("restored"),
@@ -213,11 +243,16 @@ ReferenceRun Device::run_reference() {
           reply.at("gpu_ms")};
 }
 
-ReferenceRun Device::set_reference(const Candidate& reference) {
+double Device::set_reference(const Candidate& reference) {
   reference_ = reference;
   reference_run_.reset();
-  const ReferenceRun run = run_reference();
+  return run_reference();
+}
+
+ReferenceRun Device::warm_up(double ms) {
+  const ReferenceRun run = run_warm_up(ms);
   reference_run_ = run;
+  warm_up_ms_ = ms;
   // A variant that spills can be ten times slower; a hundred times slower is a hang.
   timeout_ms_ = std::min(timeout_ms_, std::max(1000.0, 100 * run.ms * run.launches_per_sample));
   return run;

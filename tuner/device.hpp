@@ -34,10 +34,11 @@ class Device final : public Bench {
   const std::string& why_not() const { return why_not_; }
 
   // Allocates and fills the buffers. `device_code` was compiled from device_code_request. Throws
-  // Error(buffer_too_large).
-  void prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms);
+  // Error(buffer_too_large). `never_restore`: a timed launch finds what the one before left.
+  void prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms, bool never_restore);
 
-  ReferenceRun set_reference(const Candidate& reference) override;
+  double set_reference(const Candidate& reference) override;
+  ReferenceRun warm_up(double ms) override;
   Shot check(const Candidate& candidate) override;
   Shot sample(const Candidate& candidate) override;
   Shot sample_cold(const Candidate& candidate) override;
@@ -61,7 +62,9 @@ class Device final : public Bench {
   void restart();
   std::optional<Shot> load(const Candidate& candidate);
   Shot launch(const char* what, const Candidate& candidate);
-  ReferenceRun run_reference();
+  double run_reference();
+  ReferenceRun run_warm_up(double ms);
+  Message ask_of_reference(Message request);
 
   int ordinal_;
   std::vector<std::string> profiler_;
@@ -72,7 +75,8 @@ class Device final : public Bench {
   Message plan_request_;
   double timeout_ms_ = 10000;
   std::optional<Candidate> reference_;
-  std::optional<ReferenceRun> reference_run_;  // the first; later ones go on as it did
+  double warm_up_ms_ = 0;                      // how long the reference was launched for; 0: not yet
+  std::optional<ReferenceRun> reference_run_;  // the first warm-up; later ones go on as it did
   std::map<int, bool> loaded_;
   int restarts_ = 0;
   std::vector<ClockReading> clock_readings_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "npy.hpp"
 #include "regtune/error.hpp"
@@ -66,31 +67,69 @@ void DeviceBuffers::make(const Message& request) {
     for (const auto& [purpose, name] : names.items())
       functions_[type + " " + purpose] = own_code(name.get<std::string>());
   const std::uint64_t seed = request.at("seed");
-  // The parameter block points into scalars_ and buffers_: both are complete before the pointers are taken.
-  for (const Message& parameter : request.at("parameters")) {
-    if (parameter.contains("bytes")) {
-      scalars_.push_back(bytes_of(parameter.at("bytes")));
-    } else {
-      buffers_.push_back(described(parameter));
-      // Buffers of one seed must not hold the same numbers.
-      buffers_.back().seed = seed * 0x9e3779b97f4a7c15ull + static_cast<std::uint64_t>(buffers_.size() - 1);
-    }
-  }
+  for (const Message& parameter : request.at("parameters")) describe_buffers(parameter, seed);
+  for (const Message& variable : request.at("globals")) describe_buffers(variable, seed);
   refuse_what_does_not_fit();
   require(driver_.allocate(sizeof(Difference), result_), "allocating a result");
   require(
       driver_.allocate(static_cast<std::int64_t>(sizeof(Damage) * std::max<std::size_t>(1, buffers_.size())), damages_),
       "allocating a result");
-  std::size_t scalar = 0;
+  // The parameter block points into values_ and buffers_: neither may move any more.
+  values_.reserve(request.at("parameters").size());
   std::size_t buffer = 0;
   for (const Message& parameter : request.at("parameters")) {
     if (parameter.contains("bytes")) {
-      parameters_.push_back(scalars_[scalar++].data());
+      values_.push_back(value_of(parameter, buffer));
+      parameters_.push_back(values_.back().bytes.data());
     } else {
       fill(buffers_[buffer], parameter);
       parameters_.push_back(&buffers_[buffer++].address);
     }
   }
+  for (const Message& variable : request.at("globals")) variables_.push_back(value_of(variable, buffer));
+}
+
+// The buffer that a parameter is, or those that its structure points to.
+void DeviceBuffers::describe_buffers(const Message& parameter, std::uint64_t seed) {
+  std::vector<const Message*> found;
+  if (!parameter.contains("bytes")) found.push_back(&parameter);
+  if (parameter.contains("pointers"))
+    for (const Message& pointer : parameter.at("pointers")) found.push_back(&pointer.at("buffer"));
+  for (const Message* buffer : found) {
+    buffers_.push_back(described(*buffer));
+    // Buffers of one seed must not hold the same numbers.
+    buffers_.back().seed = seed * 0x9e3779b97f4a7c15ull + static_cast<std::uint64_t>(buffers_.size() - 1);
+  }
+}
+
+// Fills the buffers that it points to, the next in order.
+DeviceBuffers::Value DeviceBuffers::value_of(const Message& described, std::size_t& next_buffer) {
+  Value value{described.value("name", ""), bytes_of(described.at("bytes")), described.value("fills_all", true)};
+  if (!described.contains("pointers")) return value;
+  for (const Message& pointer : described.at("pointers")) {
+    Buffer& buffer = buffers_[next_buffer++];
+    fill(buffer, pointer.at("buffer"));
+    std::memcpy(value.bytes.data() + pointer.at("offset").get<std::size_t>(), &buffer.address, sizeof buffer.address);
+  }
+  return value;
+}
+
+std::string DeviceBuffers::fill_variables(const LoadedKernel& loaded) const {
+  for (const Value& variable : variables_) {
+    DeviceAddress address = 0;
+    std::int64_t bytes = 0;
+    if (const CudaStatus status = driver_.variable(loaded, variable.name, address, bytes); !status.ok())
+      return fmt::format(
+          "its module has no variable {} ({}); one in a namespace or a static one goes by its mangled "
+          "name, and one that no code reads is left out by the compiler",
+          variable.name, status.text);
+    const auto size = static_cast<std::int64_t>(variable.bytes.size());
+    if (size > bytes || (variable.fills_all && size != bytes))
+      return fmt::format("the variable {} holds {} bytes, and {} are described", variable.name, bytes, size);
+    if (const CudaStatus status = driver_.copy_to_device(address, variable.bytes.data(), size); !status.ok())
+      return fmt::format("the variable {} cannot be filled: {}", variable.name, status.text);
+  }
+  return "";
 }
 
 DeviceBuffers::Buffer DeviceBuffers::described(const Message& parameter) {

@@ -30,6 +30,9 @@ class DeviceBuffers {
   std::vector<void*>& parameters() { return parameters_; }
   const LoadedKernel& empty_kernel() const { return empty_kernel_; }
 
+  // Puts the described values into the variables of a module that was just loaded. "" or why that cannot be done.
+  std::string fill_variables(const LoadedKernel& loaded) const;
+
   // The initial data, into every buffer that the kernel may change. Does not wait.
   void restore() const;
   // What is in the outputs now is what they are compared with.
@@ -55,8 +58,16 @@ class DeviceBuffers {
     DeviceAddress pristine = 0;   // its initial data; writable buffers only
     DeviceAddress reference = 0;  // what the reference left in it; outputs only
   };
+  // The bytes of a parameter or of a variable, once the addresses of its buffers are in them.
+  struct Value {
+    std::string name;
+    std::string bytes;
+    bool fills_all = true;
+  };
   struct Difference;
 
+  void describe_buffers(const Message& parameter, std::uint64_t seed);
+  Value value_of(const Message& described, std::size_t& next_buffer);
   static Buffer described(const Message& parameter);
   static std::string read_data(const std::string& path, const Buffer& buffer);
   void refuse_what_does_not_fit() const;
@@ -73,7 +84,8 @@ class DeviceBuffers {
   LoadedKernel guard_kernel_;
   LoadedKernel check_guard_kernel_;
   LoadedKernel empty_kernel_;
-  std::vector<std::string> scalars_;
+  std::vector<Value> values_;
+  std::vector<Value> variables_;
   std::vector<Buffer> buffers_;
   std::vector<void*> parameters_;
   DeviceAddress result_ = 0;   // of a comparison

@@ -50,7 +50,26 @@ __device__ unsigned long long mix(unsigned long long x) {
 }
 __device__ double unit(unsigned long long bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }  // [0, 1)
 
-// kind: BufferInit::Kind as declared in workload.hpp, but for files.
+// The place of i in a permutation of 0 .. n - 1 that the seed names: four rounds of a Feistel network over the smallest
+// even number of bits that hold n, repeated until the result is below n (cycle walking: Black and Rogaway, CT-RSA 2002).
+__device__ unsigned long long permuted(unsigned long long i, unsigned long long n, unsigned long long seed) {
+  int half = 1;
+  while (half < 32 && (1ull << (2 * half)) < n) ++half;
+  const unsigned long long mask = (1ull << half) - 1;
+  do {
+    unsigned long long left = i >> half;
+    unsigned long long right = i & mask;
+    for (int round = 0; round < 4; ++round) {
+      const unsigned long long next = left ^ (mix(seed ^ mix(4 * right + round)) & mask);
+      left = right;
+      right = next;
+    }
+    i = (left << half) | right;
+  } while (i >= n);
+  return i;
+}
+
+// kind: BufferInit::Kind as declared in buffer_init.hpp, but for files.
 template <class T>
 __global__ void regtune_fill(T* out, unsigned long long count, int kind, double a, double b,
                              unsigned long long seed) {
@@ -65,6 +84,12 @@ __global__ void regtune_fill(T* out, unsigned long long count, int kind, double 
       const double radius = sqrt(-2 * log(1 - unit(mix(seed ^ mix(2 * i)))));
       value = a + b * radius * cospi(2 * unit(mix(seed ^ mix(2 * i + 1))));  // Box and Muller
     }
+    if (kind == 6) value = static_cast<double>(i % static_cast<unsigned long long>(a));
+    if (kind == 7) {
+      const unsigned long long n = static_cast<unsigned long long>(a);
+      value = static_cast<double>(permuted(i % n, n, seed));
+    }
+    if (kind == 8) value = a + (b - a) * ((i + unit(mix(seed ^ mix(i)))) / count);
     out[i] = from_double<T>(value);
   }
 }

@@ -20,8 +20,6 @@ constexpr double kSampleMs = 1;
 constexpr int kMostLaunches = 1000;
 // Launches shorter than this are over before the host has put the next one on the stream.
 constexpr double kShortMs = 0.05;
-// Clocks of an idle GPU need some work to rise.
-constexpr double kWarmUpMs = 60;
 constexpr int kEmptyLaunches = 41;
 // What the driver's documentation states of events (cuEventElapsedTime).
 constexpr double kStatedResolutionMs = 0.0005;
@@ -52,12 +50,39 @@ Message DeviceSampling::load(const Message& request) {
   const int id = request.at("id");
   if (candidates_.contains(id)) return {{"ok", true}};
   LoadedKernel loaded;
-  const auto shape = request.at("shape").get<LaunchShape>();
+  auto shape = request.at("shape").get<LaunchShape>();
   const std::string cubin = bytes_of(request.at("cubin"));
   const CudaStatus status = driver_.load(cubin, request.at("kernel"), shape.dynamic_shared_bytes, loaded);
   if (!status.ok()) return {{"refused", "the driver does not load this code: " + status.text}};
+  if (const std::string failure = buffers_.fill_variables(loaded); !failure.empty()) {
+    driver_.unload(loaded);
+    return {{"refused", failure}};
+  }
+  if (cooperative_)
+    if (auto refusal = cut_to_resident(loaded, shape)) {
+      driver_.unload(loaded);
+      return std::move(*refusal);
+    }
   candidates_[id] = {loaded, shape, {}};
   return {{"ok", true}};
+}
+
+// Every budget has its own occupancy, and so its own grid, as a program finds it that asks the runtime for it.
+std::optional<Message> DeviceSampling::cut_to_resident(const LoadedKernel& loaded, LaunchShape& shape) const {
+  std::int64_t resident = 0;
+  if (const CudaStatus status = driver_.resident_blocks(loaded, shape, resident); !status.ok())
+    return Message{{"refused", "the driver does not say how many blocks are resident: " + status.text}};
+  const std::int64_t layer = std::int64_t{shape.grid.y} * shape.grid.z;
+  if (resident < layer)
+    return Message{{"refused", fmt::format("a cooperative launch of {} blocks at least, and {} are resident at once",
+                                           layer, resident)}};
+  shape.grid.x = static_cast<unsigned>(std::min<std::int64_t>(shape.grid.x, resident / layer));
+  return {};
+}
+
+CudaStatus DeviceSampling::launch(const Loaded& candidate) const {
+  return cooperative_ ? driver_.launch_cooperative(candidate.kernel, candidate.shape, buffers_.parameters())
+                      : driver_.launch(candidate.kernel, candidate.shape, buffers_.parameters());
 }
 
 Message DeviceSampling::unload(int id) {
@@ -91,9 +116,7 @@ DeviceSampling::Timed DeviceSampling::stop_and_read(int launches) {
 DeviceSampling::Timed DeviceSampling::time_launches(const Loaded& candidate, int launches) {
   require(driver_.start_timer(), "recording an event");
   for (int i = 0; i < launches; ++i)
-    if (const CudaStatus status = driver_.launch(candidate.kernel, candidate.shape, buffers_.parameters());
-        !status.ok())
-      return {0, failure_of_launch(status)};
+    if (const CudaStatus status = launch(candidate); !status.ok()) return {0, failure_of_launch(status)};
   return stop_and_read(launches);
 }
 
@@ -147,14 +170,15 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
   return {};
 }
 
-std::optional<Message> DeviceSampling::warm_up(Loaded& candidate, double& ms) {
-  double warm = 0;
-  for (int i = 0; i < kMostLaunches && warm < kWarmUpMs; ++i) {
+// `ms`: of the last launch.
+std::optional<Message> DeviceSampling::launch_for(double wanted_ms, const Loaded& candidate, double& ms) {
+  double launched_ms = 0;
+  for (int i = 0; i == 0 || (i < kMostLaunches && launched_ms < wanted_ms); ++i) {
     if (restored_) buffers_.restore();
     const Timed timed = time_launches(candidate, 1);
     if (timed.failure) return timed.failure;
     ms = timed.ms;
-    warm += ms;
+    launched_ms += ms;
   }
   return {};
 }
@@ -163,7 +187,7 @@ std::optional<Message> DeviceSampling::warm_up(Loaded& candidate, double& ms) {
 std::optional<Message> DeviceSampling::choose_way(Loaded& candidate, double& ms) {
   launches_ = restored_ ? 1 : launches_that_fill(kSampleMs, ms);
   mode_ = launches_ == 1 ? SampleMode::one_launch : SampleMode::back_to_back;
-  if (launches_ == 1 || ms >= kShortMs) return {};
+  if (launches_ == 1 || ms >= kShortMs || cooperative_) return {};
   for (int attempt = 0; attempt < 3; ++attempt) {
     if (const auto failure = make_graph(candidate)) {
       if (!failure->contains("refused")) return failure;
@@ -210,18 +234,26 @@ void DeviceSampling::measure_timer() {
       timer_resolution_ms_ = std::min(timer_resolution_ms_, step);
 }
 
-Message DeviceSampling::reference(const Message& request) {
+Message DeviceSampling::reference(int id) {
+  const double gpu_ms_before = gpu_ms_;
+  if (auto failed = run_first(candidates_.at(id))) return *failed;
+  if (never_restore_) restored_ = false;
+  return {{"gpu_ms", gpu_ms_ - gpu_ms_before}};
+}
+
+Message DeviceSampling::warm_up(const Message& request) {
   Loaded& candidate = candidates_.at(request.at("id").get<int>());
   const double gpu_ms_before = gpu_ms_;
-  if (auto failed = run_first(candidate)) return *failed;
-  double ms = 0;
-  if (auto failed = warm_up(candidate, ms)) return *failed;
-  if (request.contains("as_before")) {
+  const bool as_before = request.contains("as_before");
+  if (as_before) {
     const Message& before = request.at("as_before");
     restored_ = before.at("restored");
     launches_ = before.at("launches_per_sample");
     mode_ = sample_mode_from_string(before.at("sample_mode").get<std::string>()).value_or(SampleMode::back_to_back);
-  } else {
+  }
+  double ms = 0;
+  if (auto failed = launch_for(request.at("for_ms"), candidate, ms)) return *failed;
+  if (!as_before) {
     if (auto failed = choose_way(candidate, ms)) return *failed;
     measure_timer();
   }

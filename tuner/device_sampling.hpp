@@ -24,10 +24,16 @@ class DeviceSampling {
   // samples.
   void prepare_flushing();
 
+  // From now on all blocks of a launch are resident together: of each code's grid, no more than fit on the GPU.
+  void launch_cooperatively() { cooperative_ = true; }
+  // From now on a timed launch finds what the one before left.
+  void never_restore() { never_restore_ = true; }
+
   Message load(const Message& request);
   Message unload(int id);
-  // The request holds what an earlier reference run of the same code found, if there was one: samples go on as before.
-  Message reference(const Message& request);
+  Message reference(int id);
+  // Of the reference. The request holds what an earlier warm-up found, if there was one: samples go on as before.
+  Message warm_up(const Message& request);
   Message check(int id);
   Message launch_once(int id);
   Message sample(int id);
@@ -47,13 +53,15 @@ class DeviceSampling {
     double ms = 0;
     std::optional<Message> failure;
   };
+  std::optional<Message> cut_to_resident(const LoadedKernel& loaded, LaunchShape& shape) const;
+  CudaStatus launch(const Loaded& candidate) const;
   Timed time_launches(const Loaded& candidate, int launches);
   Timed time_graph(Loaded& candidate);
   Timed time_warm(Loaded& candidate);
   Timed stop_and_read(int launches);
   std::optional<Message> make_graph(Loaded& candidate);
   std::optional<Message> run_first(Loaded& candidate);
-  std::optional<Message> warm_up(Loaded& candidate, double& ms);
+  std::optional<Message> launch_for(double wanted_ms, const Loaded& candidate, double& ms);
   std::optional<Message> choose_way(Loaded& candidate, double& ms);
   void measure_timer();
   void flush() const;
@@ -66,6 +74,8 @@ class DeviceSampling {
   std::int64_t l2_bytes_;
   DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it
   std::map<int, Loaded> candidates_;
+  bool cooperative_ = false;
+  bool never_restore_ = false;
   bool restored_ = false;
   SampleMode mode_ = SampleMode::one_launch;
   int launches_ = 1;

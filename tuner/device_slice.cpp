@@ -172,13 +172,18 @@ void DeviceSlice::resolve(File& file, int depth) {
 void DeviceSlice::follow_names() {
   std::multimap<std::string, std::pair<File*, std::size_t>> declared;
   std::set<std::string> kernel_macros;  // macros that write __global__
+  std::set<std::string> device_macros;  // macros that write __device__
   for (File& file : files_) {
     file.kept.assign(file.found.items.size(), false);
     for (std::size_t i = 0; i < file.found.items.size(); ++i) {
       const SourceItem& item = file.found.items[i];
       for (const std::string& name : item.names) declared.emplace(name, std::pair(&file, i));
-      const bool writes_kernels = std::find(item.uses.begin(), item.uses.end(), "__global__") != item.uses.end();
-      if (item.kind == ItemKind::macro && writes_kernels) kernel_macros.insert(item.names.front());
+      if (item.kind != ItemKind::macro) continue;
+      const auto writes = [&item](const char* word) {
+        return std::find(item.uses.begin(), item.uses.end(), word) != item.uses.end();
+      };
+      if (writes("__global__")) kernel_macros.insert(item.names.front());
+      if (writes("__device__")) device_macros.insert(item.names.front());
     }
   }
   reached_.clear();
@@ -193,9 +198,14 @@ void DeviceSlice::follow_names() {
   for (File& file : files_)
     for (std::size_t i = 0; i < file.found.items.size(); ++i) {
       const SourceItem& item = file.found.items[i];
-      const bool made_by_macro = std::any_of(item.uses.begin(), item.uses.end(),
-                                             [&](const std::string& use) { return kernel_macros.count(use) > 0; });
-      const bool root = item.kind == ItemKind::kernel || item.kind == ItemKind::device || made_by_macro;
+      const auto is_made_by = [&item](const std::set<std::string>& macros) {
+        return std::any_of(item.uses.begin(), item.uses.end(),
+                           [&](const std::string& use) { return macros.count(use) > 0; });
+      };
+      // Nobody names an operator, so that following names would never come to it.
+      const bool device_operator = item.is_operator && is_made_by(device_macros);
+      const bool root = item.kind == ItemKind::kernel || item.kind == ItemKind::device || device_operator ||
+                        is_made_by(kernel_macros);
       if (item.parent < 0 && item.kind != ItemKind::macro && root) keep(file, i);
     }
   while (!open.empty()) {
@@ -205,6 +215,14 @@ void DeviceSlice::follow_names() {
     const auto [begin, end] = declared.equal_range(name);
     for (auto at = begin; at != end; ++at) keep(*at->second.first, at->second.second);
   }
+}
+
+// "#define max(a, b) ({ ... })": a statement in an expression, which is GNU's and not the run-time compiler's. CUDA has
+// functions of both names.
+bool DeviceSlice::is_own_extremum(const File& file, const SourceItem& item) {
+  if (item.kind != ItemKind::macro || (item.names.front() != "max" && item.names.front() != "min")) return false;
+  const std::string_view written = std::string_view(file.text).substr(item.begin, item.end - item.begin);
+  return written.find("({") != std::string_view::npos;
 }
 
 bool DeviceSlice::is_needed_include(const Include& include) const {
@@ -222,8 +240,13 @@ bool DeviceSlice::is_needed_include(const Include& include) const {
 
 std::string DeviceSlice::blanked(const File& file) const {
   std::string text = file.text;
+  const auto wipe_directive = [&text](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      if (text[i] != '\n' && text[i] != '\r') text[i] = ' ';
+  };
   for (std::size_t i = 0; i < file.found.items.size(); ++i) {
     const SourceItem& item = file.found.items[i];
+    if (is_own_extremum(file, item)) wipe_directive(item.begin, item.end);
     if (item.kind == ItemKind::macro) continue;
     const bool out = file.refused[i] || item.kind == ItemKind::host_only;
     if (item.parent < 0) {
@@ -235,10 +258,7 @@ std::string DeviceSlice::blanked(const File& file) const {
       blank(text, item.begin, item.end);
     }
   }
-  for (const std::size_t at : file.found.pragma_once) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::fill(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
-  }
+  for (const std::size_t at : file.found.pragma_once) wipe_directive(at, std::min(text.find('\n', at), text.size()));
   return text;
 }
 
@@ -251,13 +271,26 @@ void DeviceSlice::render(int index, std::vector<int>& open, std::string& out) co
   out += fmt::format("#line 1 {}\n", shown);
   open.push_back(index);
   std::size_t at = 0;
+  bool holds_headers = false;
+  // A header inside a part that the compiler skips takes its #line with it: the next branch says the line again.
+  const auto append_up_to = [&](std::size_t end) {
+    for (const BranchEnd& branch : file.found.branch_ends) {
+      if (!holds_headers || branch.offset < at || branch.offset > end) continue;
+      out.append(text, at, branch.offset - at);
+      out += fmt::format("\n#line {} {}", branch.next_line, shown);
+      at = branch.offset;
+    }
+    out.append(text, at, end - at);
+    at = end;
+  };
   for (const Include& include : file.includes) {
     const bool stays = include.origin != Origin::project && is_needed_include(include);
     if (stays || include.line.begin < at) continue;
-    out.append(text, at, include.line.begin - at);
+    append_up_to(include.line.begin);
     at = include.line.end;
     const bool recursive = std::find(open.begin(), open.end(), include.file) != open.end();
     if (include.origin != Origin::project || recursive) continue;
+    holds_headers = true;
     out += '\n';
     render(include.file, open, out);
     out += fmt::format(
@@ -268,7 +301,7 @@ void DeviceSlice::render(int index, std::vector<int>& open, std::string& out) co
             1,
         shown);
   }
-  out.append(text, at);
+  append_up_to(text.size());
   open.pop_back();
   if (once) out += "\n#endif\n";
 }
@@ -284,8 +317,8 @@ std::string DeviceSlice::text() const {
   return out;
 }
 
-// The innermost declaration at that line that may go.
-bool DeviceSlice::takes_out(File& file, int line) {
+// The innermost declaration at that line that may go, as an index.
+std::optional<std::size_t> DeviceSlice::culprit(const File& file, int line) {
   int found = -1;
   for (std::size_t i = 0; i < file.found.items.size(); ++i) {
     const SourceItem& item = file.found.items[i];
@@ -295,20 +328,22 @@ bool DeviceSlice::takes_out(File& file, int line) {
     if (!file.kept[outermost] && !names_namespace(item)) continue;
     found = static_cast<int>(i);
   }
-  if (found < 0) return false;
-  const SourceItem& item = file.found.items[static_cast<std::size_t>(found)];
-  if (item.kind == ItemKind::kernel) return false;
-  file.refused[static_cast<std::size_t>(found)] = true;
-  return true;
+  if (found < 0) return {};
+  const auto index = static_cast<std::size_t>(found);
+  if (file.found.items[index].kind == ItemKind::kernel) return {};
+  return index;
 }
 
 bool DeviceSlice::take_out(const std::vector<Complaint>& complaints) {
-  bool any = false;
+  // Found first and taken out afterwards: a second complaint about a member must not take its class along.
+  std::vector<std::pair<File*, std::size_t>> culprits;
   for (const Complaint& complaint : complaints)
     for (File& file : files_)
-      if (file.path.string() == complaint.file && takes_out(file, complaint.line)) any = true;
-  if (any) follow_names();
-  return any;
+      if (file.path.string() == complaint.file)
+        if (const auto index = culprit(file, complaint.line)) culprits.emplace_back(&file, *index);
+  for (const auto& [file, index] : culprits) file->refused[index] = true;
+  if (!culprits.empty()) follow_names();
+  return !culprits.empty();
 }
 
 std::vector<LaunchedInstance> DeviceSlice::instances() const {
@@ -323,6 +358,8 @@ std::vector<std::string> DeviceSlice::notes() const {
     std::set<std::string> out, refused, absent;
     for (std::size_t i = 0; i < file.found.items.size(); ++i) {
       const SourceItem& item = file.found.items[i];
+      if (is_own_extremum(file, item))
+        refused.insert(fmt::format("the macro {} (line {}), for CUDA's own function", item.names.front(), item.line));
       if (item.names.empty() || item.kind == ItemKind::macro) continue;
       if (file.refused[i])
         refused.insert(fmt::format("{} (line {})", item.names.front(), item.line));

@@ -72,8 +72,9 @@ class DeviceSlice {
   int add_file(const std::filesystem::path& path, std::string text, int depth);
   void resolve(File& file, int depth);
   void follow_names();
+  static bool is_own_extremum(const File& file, const SourceItem& item);
   bool is_needed_include(const Include& include) const;
-  bool takes_out(File& file, int line);
+  static std::optional<std::size_t> culprit(const File& file, int line);
   void render(int index, std::vector<int>& open, std::string& out) const;
   std::string blanked(const File& file) const;
 

@@ -38,13 +38,16 @@ class DeviceServer {
     if (what == "plan") {
       buffers_.make(request);
       sampling_.prepare_flushing();
+      if (request.at("cooperative").get<bool>()) sampling_.launch_cooperatively();
+      if (request.at("never_restore").get<bool>()) sampling_.never_restore();
       return {{"ok", true}};
     }
     if (what == "load") return sampling_.load(request);
-    if (what == "reference") return sampling_.reference(request);
+    if (what == "warm_up") return sampling_.warm_up(request);
     if (what == "copy_bandwidth") return sampling_.copy_bandwidth();
     const int id = request.at("id");
     if (what == "unload") return sampling_.unload(id);
+    if (what == "reference") return sampling_.reference(id);
     if (what == "check") return sampling_.check(id);
     if (what == "launch") return sampling_.launch_once(id);
     return what == "sample_cold" ? sampling_.sample_cold(id) : sampling_.sample(id);

@@ -22,10 +22,12 @@ namespace regtune {
           apply(cuCtxSetCurrent) apply(cuCtxSynchronize) apply(cuMemGetInfo) apply(cuMemAlloc) apply(cuMemFree)      \
               apply(cuMemcpyHtoD) apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async)                \
                   apply(cuModuleLoadData) apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute) \
-                      apply(cuLaunchKernel) apply(cuEventCreate) apply(cuEventRecord) apply(cuEventSynchronize)      \
-                          apply(cuEventElapsedTime) apply(cuGraphCreate) apply(cuGraphAddKernelNode)                 \
-                              apply(cuGraphInstantiate) apply(cuGraphLaunch) apply(cuGraphDestroy)                   \
-                                  apply(cuGraphExecDestroy) apply(cuGetErrorName) apply(cuGetErrorString)
+                      apply(cuModuleGetGlobal) apply(cuLaunchKernel) apply(cuEventCreate) apply(cuEventRecord)       \
+                          apply(cuEventSynchronize) apply(cuEventElapsedTime) apply(cuGraphCreate)                   \
+                              apply(cuGraphAddKernelNode) apply(cuGraphInstantiate) apply(cuGraphLaunch)             \
+                                  apply(cuGraphDestroy) apply(cuGraphExecDestroy) apply(cuGetErrorName)              \
+                                      apply(cuGetErrorString) apply(cuLaunchCooperativeKernel)                       \
+                                          apply(cuOccupancyMaxActiveBlocksPerMultiprocessor) apply(cuCtxGetDevice)
 
 struct Driver::Library {
   explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
@@ -211,7 +213,8 @@ CudaStatus Driver::load(std::string_view cubin, const std::string& kernel, std::
   CUresult code = library_->cuModuleLoadData_call(&module, cubin.data());
   if (code != CUDA_SUCCESS) return library_->status(code);
   code = library_->cuModuleGetFunction_call(&function, module, kernel.c_str());
-  if (code == CUDA_SUCCESS && dynamic_shared_bytes > 48 * 1024)
+  // What a block may have without asking is 48 KiB together with the kernel's static shared memory.
+  if (code == CUDA_SUCCESS && dynamic_shared_bytes > 0)
     code = library_->cuFuncSetAttribute_call(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                              static_cast<int>(dynamic_shared_bytes));
   if (code != CUDA_SUCCESS) {
@@ -222,6 +225,17 @@ CudaStatus Driver::load(std::string_view cubin, const std::string& kernel, std::
   return {};
 }
 
+CudaStatus Driver::variable(const LoadedKernel& loaded, const std::string& name, DeviceAddress& address,
+                            std::int64_t& bytes) const {
+  CUdeviceptr found = 0;
+  std::size_t size = 0;
+  const CUresult code =
+      library_->cuModuleGetGlobal_call(&found, &size, static_cast<CUmodule>(loaded.module), name.c_str());
+  address = found;
+  bytes = static_cast<std::int64_t>(size);
+  return library_->status(code);
+}
+
 void Driver::unload(const LoadedKernel& loaded) const {
   library_->cuModuleUnload_call(static_cast<CUmodule>(loaded.module));
 }
@@ -230,6 +244,27 @@ CudaStatus Driver::launch(const LoadedKernel& kernel, const LaunchShape& shape, 
   return library_->status(library_->cuLaunchKernel_call(
       static_cast<CUfunction>(kernel.function), shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
       shape.block.z, static_cast<unsigned>(shape.dynamic_shared_bytes), nullptr, parameters.data(), nullptr));
+}
+
+CudaStatus Driver::launch_cooperative(const LoadedKernel& kernel, const LaunchShape& shape,
+                                      std::vector<void*>& parameters) const {
+  return library_->status(library_->cuLaunchCooperativeKernel_call(
+      static_cast<CUfunction>(kernel.function), shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
+      shape.block.z, static_cast<unsigned>(shape.dynamic_shared_bytes), nullptr, parameters.data()));
+}
+
+CudaStatus Driver::resident_blocks(const LoadedKernel& kernel, const LaunchShape& shape, std::int64_t& blocks) const {
+  int per_multiprocessor = 0;
+  int multiprocessors = 0;
+  CUdevice device = 0;
+  CUresult code = library_->cuOccupancyMaxActiveBlocksPerMultiprocessor_call(
+      &per_multiprocessor, static_cast<CUfunction>(kernel.function), static_cast<int>(shape.block.volume()),
+      static_cast<std::size_t>(shape.dynamic_shared_bytes));
+  if (code == CUDA_SUCCESS) code = library_->cuCtxGetDevice_call(&device);
+  if (code == CUDA_SUCCESS)
+    code = library_->cuDeviceGetAttribute_call(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+  blocks = std::int64_t{per_multiprocessor} * multiprocessors;
+  return library_->status(code);
 }
 
 CudaStatus Driver::synchronize() const {

@@ -59,9 +59,17 @@ class Driver {
   // Loads `cubin`, finds `kernel` in it, and allows it `dynamic_shared_bytes` of shared memory.
   CudaStatus load(std::string_view cubin, const std::string& kernel, std::int64_t dynamic_shared_bytes,
                   LoadedKernel& loaded) const;
+  // A __constant__ or __device__ variable of the kernel's module.
+  CudaStatus variable(const LoadedKernel& loaded, const std::string& name, DeviceAddress& address,
+                      std::int64_t& bytes) const;
   void unload(const LoadedKernel& loaded) const;
   // `parameters`: one pointer to each parameter's value.
   CudaStatus launch(const LoadedKernel& kernel, const LaunchShape& shape, std::vector<void*>& parameters) const;
+  // All blocks at once; refused where they are more than are resident.
+  CudaStatus launch_cooperative(const LoadedKernel& kernel, const LaunchShape& shape,
+                                std::vector<void*>& parameters) const;
+  // How many blocks of the shape's size the whole GPU holds at once.
+  CudaStatus resident_blocks(const LoadedKernel& kernel, const LaunchShape& shape, std::int64_t& blocks) const;
   CudaStatus synchronize() const;
 
   // `launches` of them, each after the one before. The parameters' values are copied.

@@ -101,6 +101,17 @@ std::optional<Store> open_readable(const std::filesystem::path& file) {
   }
 }
 
+// Of all that is stored of the kernel; nothing where there are several or none.
+std::optional<Sizes> only_sizes(const std::vector<StoredRun>& stored, const std::optional<GpuId>& gpu) {
+  std::optional<Sizes> sizes;
+  for (const StoredRun& run : stored) {
+    if (gpu && gpu_model_key(run.gpu.name) != gpu_model_key(gpu->name)) continue;
+    if (sizes && *sizes != run.sizes) return {};
+    sizes = run.sizes;
+  }
+  return sizes;
+}
+
 }  // namespace
 
 LookupAnswer look_up(const LookupRequest& request) {
@@ -118,7 +129,10 @@ LookupAnswer look_up(const LookupRequest& request) {
     answer.miss = fmt::format("{}: nothing is stored there yet; run regtune on the kernel first", file.string());
     return answer;
   }
-  const AskedFor asked = asked_for(request, stored);
+  AskedFor asked = asked_for(request, stored);
+  // Whoever names no sizes means the only ones that there are.
+  if (request.sizes.empty())
+    if (const auto sizes = only_sizes(stored, asked.gpu)) asked.key.sizes = *sizes;
   const Answer found = asked.gpu ? cache.find(asked.key, *asked.gpu) : Answer{};
   answer.notes = cache.problems();
   if (!found || (request.exact_only && found.match != Match::exact)) {

@@ -9,6 +9,7 @@
 #include "explain.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
+#include "size_arguments.hpp"
 
 namespace {
 
@@ -40,19 +41,33 @@ void write_record(const TuningRecord& record, const std::filesystem::path& file)
   if (!out.flush()) throw Error(ErrorKind::usage, "--record " + file.string() + ": cannot be written");
 }
 
+TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, bool quiet) {
+  TuneRequest one = request;
+  one.flags.sizes = sizes;
+  Progress progress(quiet);
+  return tune(one, progress);
+}
+
+// One tuning after the other for several sizes: what the first compiles is in the cache for the next.
 int run(const TuneCommand& tuning, const Command& command) {
-  TuneResult result;
-  {
-    Progress progress(command.quiet);
-    result = tune(tuning.request, progress);
+  const std::vector<std::vector<std::string>> sets = size_sets(tuning.request.flags.sizes);
+  if (sets.size() > 1 && tuning.record_file)
+    throw Error(ErrorKind::usage, "--record holds one run, and --set asks for several");
+  bool timed = true;
+  nlohmann::json documents = nlohmann::json::array();
+  for (const std::vector<std::string>& sizes : sets) {
+    const TuneResult result = tune_for(tuning.request, sizes, command.quiet);
+    timed = result.record.gpu.has_value();
+    if (tuning.record_file) write_record(result.record, *tuning.record_file);
+    if (command.json)
+      documents.push_back(record_json(result.record));
+    else
+      fmt::print("{}{}{}", &sizes == &sets.front() ? "" : "\n",
+                 report_text(result.record, result.stored_in, tuning.style),
+                 command.explain ? explanation(result.record) : "");
   }
-  if (tuning.record_file) write_record(result.record, *tuning.record_file);
-  if (command.json)
-    print_document(record_json(result.record));
-  else
-    fmt::print("{}{}", report_text(result.record, result.stored_in, tuning.style),
-               command.explain ? explanation(result.record) : "");
-  return result.record.gpu ? 0 : kExitNoGpu;
+  if (command.json) print_document(sets.size() == 1 ? documents.front() : documents);
+  return timed ? 0 : kExitNoGpu;
 }
 
 // The record, and beside it how it was found.
@@ -105,6 +120,19 @@ int run(const VerifyRequest& request, const Command& command) {
   else
     fmt::print("{}", verification_text(verification));
   return verification.holds() ? 0 : static_cast<int>(ErrorKind::claim_not_held);
+}
+
+int run(const InitRequest& request, const Command& command) {
+  InitResult result;
+  {
+    Progress progress(command.quiet);
+    result = init(request, progress);
+  }
+  if (command.json)
+    print_document(init_json(result));
+  else
+    fmt::print("{}", init_text(result));
+  return 0;
 }
 
 int run(const AnalyzeCommand& study, const Command& command) {

@@ -38,22 +38,21 @@ class Race {
  public:
   Race(Bench& bench, const Entrant& reference, EntrantSource& source, MeasureSettings settings, RaceObserver& observer,
        const EarlierRun& earlier)
-      : source_(source),
-        field_(bench, reference, settings, observer, earlier),
-        best_first_ms_(field_.reference().first_ms) {}
+      : source_(source), field_(bench, reference, settings, observer, earlier) {}
 
   RaceResult run() {
     check_each_once();
     bool there_may_be_more = true;
     do {
       readmit();
-      narrow_down();
+      thin_out();
+      run_rounds();
       if (field_.leader_failed()) continue;
       while (there_may_be_more && !field_.leader_failed()) {
         there_may_be_more = source_.has_more(racing_ids());
         if (!there_may_be_more) break;
         check_each_once();
-        narrow_down();
+        if (thin_out()) run_rounds();
       }
       if (field_.leader_failed()) continue;
       choose_finalists(field_);
@@ -64,10 +63,13 @@ class Race {
   }
 
  private:
-  void narrow_down() {
+  // What one launch tells already. True: somebody is left who was in no round yet.
+  bool thin_out() {
+    if (field_.running_others().empty()) return false;
     drop_hopeless();
     keep_affordable();
-    run_rounds();
+    const std::vector<Runner*> left = field_.running_others();
+    return std::any_of(left.begin(), left.end(), [](const Runner* runner) { return runner->race.empty(); });
   }
 
   // The fastest first. The reference takes part to the end, but is among them only where none is known to be faster.
@@ -88,6 +90,8 @@ class Race {
   void check_each_once() {
     while (std::optional<Entrant> entrant = source_.next()) {
       Runner& runner = field_.enter(std::move(*entrant));
+      field_.warm_up();
+      best_first_ms_ = std::min(best_first_ms_, field_.reference().first_ms);
       field_.tell_progress(RacePhase::check, static_cast<int>(field_.runners().size()));
       if (field_.budget_left_ms(kCheckShare) <= 0) {
         field_.leave(runner, Abandoned{fmt::format("never launched: half of the budget of {:g} s of GPU time went by "
@@ -168,6 +172,7 @@ class Race {
   }
 
   void run_rounds() {
+    if (field_.running_others().empty()) return;
     for (std::size_t rounds = 0; rounds < kMostRounds && field_.budget_left_ms(kRaceShare) > 0;) {
       std::vector<Runner*> taking_part = field_.running_others();
       taking_part.push_back(&field_.reference());
@@ -184,19 +189,23 @@ class Race {
     }
   }
 
-  Runner* fastest(WinnerKind kind) {
-    Runner* best = nullptr;
-    for (Runner& runner : field_.runners())
-      if (runner.running && is_of(runner, kind))
-        if (!best || runner.ratio.median < best->ratio.median) best = &runner;
-    return best;
+  using OfEachKind = std::array<Runner*, kWinnerKinds.size()>;
+  static OfEachKind fastest_of_each_kind(const std::vector<Runner*>& among) {
+    OfEachKind fastest{};
+    for (std::size_t i = 0; i < kWinnerKinds.size(); ++i)
+      for (Runner* runner : among)
+        if (is_of(*runner, kWinnerKinds[i]) && (!fastest[i] || runner->ratio.median < fastest[i]->ratio.median))
+          fastest[i] = runner;
+    return fastest;
   }
 
-  // A code leaves when it can be the best of no kind.
+  // A code leaves when it can be the best of no kind, or when its interval says that it does not gain by more than the
+  // margin. The foremost of each kind stay then, so that there is somebody to confirm that of.
   void drop_beaten() {
-    std::array<Runner*, kWinnerKinds.size()> best{};
-    std::transform(kWinnerKinds.begin(), kWinnerKinds.end(), best.begin(),
-                   [this](WinnerKind kind) { return fastest(kind); });
+    std::vector<Runner*> racing = field_.running_others();
+    const OfEachKind foremost = fastest_of_each_kind(racing);
+    racing.insert(racing.begin(), &field_.reference());
+    const OfEachKind best = fastest_of_each_kind(racing);
     for (Runner* runner : best)
       if (runner) runner->led = true;
     const auto beaten_by = [](const Runner& runner, const Runner* winner) {
@@ -208,22 +217,35 @@ class Race {
       for (std::size_t i = 0; i < kWinnerKinds.size(); ++i)
         may_win = may_win || (is_of(*runner, kWinnerKinds[i]) && (runner == best[i] || !beaten_by(*runner, best[i])));
       if (!may_win)
-        field_.leave(*runner, Abandoned{fmt::format("slower than the fastest after {} rounds", runner->race.size()),
-                                        field_.measurement(*runner)});
+        leave(*runner, "slower than the fastest");
+      else if (gain_is_ruled_out(*runner) && std::find(foremost.begin(), foremost.end(), runner) == foremost.end())
+        leave(*runner, fmt::format("gains no more than {:g} %", field_.settings().margin * 100));
     }
+  }
+
+  void leave(Runner& runner, const std::string& why) {
+    field_.leave(runner,
+                 Abandoned{fmt::format("{} after {} rounds", why, runner.race.size()), field_.measurement(runner)});
+  }
+
+  bool gain_is_ruled_out(const Runner& runner) {
+    return runner.race.size() >= kFewestRounds && runner.ratio.low * (1 + field_.settings().margin) >= 1;
   }
 
   // Those left are as few as the finalists may be, or equal within the margin.
   bool settled() {
     if (field_.running() <= static_cast<int>(kFinalists[0]) + 1) return true;
-    const double bar = fastest(WinnerKind::any)->ratio.low * (1 + field_.settings().margin);
     const std::vector<Runner*> others = field_.running_others();
+    const Runner* fastest = &field_.reference();
+    for (const Runner* runner : others)
+      if (runner->ratio.median < fastest->ratio.median) fastest = runner;
+    const double bar = fastest->ratio.low * (1 + field_.settings().margin);
     return std::all_of(others.begin(), others.end(), [&](const Runner* runner) { return runner->ratio.high <= bar; });
   }
 
   EntrantSource& source_;
   RaceField field_;
-  double best_first_ms_;
+  double best_first_ms_ = std::numeric_limits<double>::infinity();
 };
 
 // All entrants but the reference, from the last to the first: bounds and high caps are seldom slow, and the sooner

@@ -14,6 +14,7 @@ Json settings_json(const MeasureSettings& s) {
           {"seed", s.seed},
           {"launches_per_sample", s.launches_per_sample},
           {"restored", s.restored},
+          {"never_restore", s.never_restore},
           {"cold", s.cold},
           {"sample_mode", to_string(s.sample_mode)},
           {"launch_overhead_ms", s.launch_overhead_ms},
@@ -29,6 +30,7 @@ MeasureSettings settings_from_json(const Json& json) {
   read(json, "seed", s.seed);
   read(json, "launches_per_sample", s.launches_per_sample);
   read(json, "restored", s.restored);
+  read_if_there(json, "never_restore", s.never_restore);
   read_if_there(json, "cold", s.cold);
   if (s.launches_per_sample > 1) s.sample_mode = SampleMode::back_to_back;
   if (find(json, "sample_mode")) s.sample_mode = read_enum(json, "sample_mode", sample_mode_from_string);

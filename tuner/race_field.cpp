@@ -7,6 +7,12 @@
 #include "statistics.hpp"
 
 namespace regtune {
+namespace {
+
+// Of a reference that has nobody to be compared with.
+constexpr double kWarmUpAloneMs = 10;
+
+}  // namespace
 
 bool is_of(const Runner& runner, WinnerKind kind) {
   if (kind == WinnerKind::any) return true;
@@ -17,11 +23,17 @@ RaceField::RaceField(Bench& bench, const Entrant& reference_entrant, MeasureSett
                      const EarlierRun& earlier)
     : bench_(bench), settings_(settings), observer_(observer), earlier_(earlier), random_(settings.seed) {
   enter(reference_entrant);
-  const ReferenceRun run = bench_.set_reference(reference_entrant.candidate);
+  reference_ms_ = bench_.set_reference(reference_entrant.candidate);
+}
+
+void RaceField::warm_up() {
+  if (warm_) return;
+  warm_ = true;
+  const ReferenceRun run = bench_.warm_up(runners_.size() > 1 ? kWarmUpMs : kWarmUpAloneMs);
   launches_per_warm_sample_ = run.launches_per_sample;
   can_flush_ = run.can_flush;
   settings_.restored = run.restored;
-  reference_ms_ = run.gpu_ms;
+  reference_ms_ += run.gpu_ms;
   settings_.launches_per_sample = settings_.cold ? 1 : run.launches_per_sample;
   settings_.sample_mode = settings_.cold ? SampleMode::one_launch : run.sample_mode;
   settings_.launch_overhead_ms = run.launch_overhead_ms;

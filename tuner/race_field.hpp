@@ -82,8 +82,7 @@ Measurement measured(Measurement samples, const Measurement& reference, double c
 
 class RaceField {
  public:
-  // Runs the reference, which becomes the first runner. Throws Error(gpu_failed) when it cannot be timed,
-  // Error(buffer_too_large) when it is to be timed cold and the GPU has no memory for a flush.
+  // Runs the reference, which becomes the first runner. Throws Error(gpu_failed) when it cannot be launched.
   // `earlier` outlives the field.
   RaceField(Bench& bench, const Entrant& reference, MeasureSettings settings, RaceObserver& observer,
             const EarlierRun& earlier);
@@ -95,6 +94,10 @@ class RaceField {
   int running() const;
   std::vector<Runner*> running_others();  // all but the reference
 
+  // Once, before anything is checked or timed: the settings then say how samples are taken. A reference that is alone
+  // is compared with nothing, and is not warmed up for long. Throws Error(gpu_failed) when it cannot be timed,
+  // Error(buffer_too_large) when it is to be timed cold and the GPU has no memory for a flush.
+  void warm_up();
   Runner& enter(Entrant entrant);
   void leave(Runner& runner, Outcome outcome);
   // Comes back, with the samples that it has.
@@ -133,6 +136,7 @@ class RaceField {
   Bench& bench_;
   MeasureSettings settings_;
   int launches_per_warm_sample_ = 1;
+  bool warm_ = false;
   bool can_flush_ = false;
   ThrottleWatch watch_;
   RaceObserver& observer_;
@@ -141,7 +145,7 @@ class RaceField {
   std::deque<Runner> runners_;  // which keeps its places while it grows
   std::map<int, Outcome> outcomes_;
   double spent_ms_ = 0;      // of the budget
-  double reference_ms_ = 0;  // the reference run, which no budget limits
+  double reference_ms_ = 0;  // the reference run and the warm-up, which no budget limits
   bool leader_failed_ = false;
   std::map<RacePhase, int> rounds_;  // that count, so far; they are numbered without a gap
 };

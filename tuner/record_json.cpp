@@ -374,6 +374,9 @@ Json record_json(const TuningRecord& r) {
   }
   if (!r.route.empty()) json["route"] = r.route;
   if (!r.source_notes.empty()) json["source_notes"] = r.source_notes;
+  if (!r.guesses.empty()) json["guesses"] = r.guesses;
+  if (!r.description.empty()) json["description"] = r.description;
+  if (!r.description.empty()) json["description_folder"] = r.description_folder;
   if (r.clocks) json["clocks"] = clocks_json(*r.clocks);
   if (r.work != Work{}) json["work"] = work_json(r.work);
   if (r.counters) json["counters"] = counters_json(*r.counters);
@@ -405,6 +408,11 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     read(json, "signature", r.signature);
     read(json, "sizes", r.sizes);
     read(json, "arguments", r.arguments);
+    if (find(json, "guesses")) read(json, "guesses", r.guesses);
+    if (find(json, "description")) {
+      read(json, "description", r.description);
+      read(json, "description_folder", r.description_folder);
+    }
     read(json, "author_shape", r.author_shape);
     r.settings = settings_from_json(at(json, "settings"));
     if (const Json* clocks = find(json, "clocks")) r.clocks = clocks_from_json(*clocks);

@@ -179,9 +179,14 @@ RecordedSweep recorded_sweep_from_json(const Json& json, const std::string& file
   }
 }
 
-ReferenceRun RecordedDevice::set_reference(const Candidate& reference) {
+double RecordedDevice::set_reference(const Candidate& reference) {
+  reference_id_ = reference.id;
+  return 0;  // no first launch was recorded
+}
+
+ReferenceRun RecordedDevice::warm_up(double) {
   ReferenceRun run;
-  run.ms = time(reference.id);
+  run.ms = time(reference_id_);
   run.can_flush = false;
   return run;
 }

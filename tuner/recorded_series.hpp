@@ -36,7 +36,8 @@ class RecordedDevice final : public Bench {
  public:
   explicit RecordedDevice(const RecordedSweep& sweep) : sweep_(sweep) {}
 
-  ReferenceRun set_reference(const Candidate& reference) override;
+  double set_reference(const Candidate& reference) override;
+  ReferenceRun warm_up(double ms) override;
   Shot check(const Candidate& candidate) override { return time(candidate.id); }
   Shot sample(const Candidate& candidate) override;
   Shot sample_cold(const Candidate& candidate) override;  // refused: nothing was recorded with an empty cache
@@ -48,6 +49,7 @@ class RecordedDevice final : public Bench {
   double time(int id) const;
 
   const RecordedSweep& sweep_;
+  int reference_id_ = 0;
   std::set<int> in_round_;
   std::size_t round_ = 0;
 };

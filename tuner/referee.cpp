@@ -8,10 +8,12 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <utility>
 
 #include "decide.hpp"
 #include "regtune/error.hpp"
 #include "statistics.hpp"
+#include "throttle_watch.hpp"
 
 namespace regtune {
 namespace {
@@ -81,7 +83,8 @@ class Referee {
   Referee(Bench& bench, const Candidate& reference, const std::vector<Candidate>& candidates,
           const RefereeSettings& settings, std::uint64_t seed)
       : bench_(bench), settings_(settings), random_(seed) {
-    const ReferenceRun run = bench_.set_reference(reference);
+    bench_.set_reference(reference);
+    const ReferenceRun run = bench_.warm_up(kWarmUpMs);
     launches_ = settings.cold ? 1 : run.launches_per_sample;
     timed_.push_back({&reference, {}, ""});
     for (const Candidate& candidate : candidates) {
@@ -91,11 +94,11 @@ class Referee {
   }
 
   void measure() {
-    int round = 0;
+    int rounds = 0;
     for (const int look : kLooks) {
-      for (; round < look; ++round) {
+      while (rounds < look) {
         if (spent_ms_ >= settings_.budget_s * 1000) return;
-        take_round(round + 1);
+        rounds += take_round(rounds + 1) ? 1 : 0;
       }
       if (all_precise()) return;
     }
@@ -112,23 +115,31 @@ class Referee {
     return found;
   }
 
+  std::optional<ClockWatch> clocks() const { return watch_.summary(); }
+
  private:
   std::size_t claims() const { return std::max<std::size_t>(1, timed_.size() - 1); }
   Interval speedup(const Timed& timed) const { return speedup_of(timed, timed_.front(), settings_, claims()); }
 
-  void take_round(int round) {
+  // False: the clocks were held down meanwhile, and the samples are dropped.
+  bool take_round(int round) {
     std::vector<Timed*> order;
     for (Timed& timed : timed_)
       if (timed.failure.empty()) order.push_back(&timed);
     std::shuffle(order.begin(), order.end(), random_);
+    bench_.take_clock_readings();  // those of what went before
+    std::vector<std::pair<Timed*, double>> taken;
     for (Timed* timed : order) {
       const std::optional<double> ms =
           time_of(*timed, settings_.cold ? bench_.sample_cold(*timed->candidate) : bench_.sample(*timed->candidate));
-      if (ms) timed->samples.push_back({round, *ms});
+      if (ms) taken.emplace_back(timed, *ms);
       if (ms) spent_ms_ += *ms * launches_;
       if (!ms && timed == &timed_.front())
         throw Error(ErrorKind::gpu_failed, "the code to compare with ran before and failed now: " + timed->failure);
     }
+    if (!watch_.keeps_round(bench_.take_clock_readings())) return false;
+    for (const auto& [timed, ms] : taken) timed->samples.push_back({round, ms});
+    return true;
   }
 
   bool all_precise() const {
@@ -142,6 +153,7 @@ class Referee {
   Bench& bench_;
   RefereeSettings settings_;
   std::mt19937_64 random_;
+  ThrottleWatch watch_;
   std::vector<Timed> timed_;  // the reference first
   int launches_ = 1;
   double spent_ms_ = 0;
@@ -175,14 +187,13 @@ std::vector<Claim> claims_of(const TuningRecord& record) {
   return claims;
 }
 
-std::vector<Finding> referee(Bench& bench, const Candidate& reference, const std::vector<Claim>& claims,
-                             const std::vector<Candidate>& candidates, const RefereeSettings& settings,
-                             std::uint64_t seed) {
+Findings referee(Bench& bench, const Candidate& reference, const std::vector<Claim>& claims,
+                 const std::vector<Candidate>& candidates, const RefereeSettings& settings, std::uint64_t seed) {
   assert(claims.size() == candidates.size());
   Referee remeasured(bench, reference, candidates, settings, seed);
   remeasured.measure();
-  std::vector<Finding> findings;
-  for (std::size_t i = 0; i < claims.size(); ++i) findings.push_back(remeasured.finding(claims[i], i));
+  Findings findings{{}, remeasured.clocks()};
+  for (std::size_t i = 0; i < claims.size(); ++i) findings.of_claims.push_back(remeasured.finding(claims[i], i));
   return findings;
 }
 

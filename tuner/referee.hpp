@@ -38,10 +38,15 @@ struct RefereeSettings {
   bool cold = false;      // as the stored times are
 };
 
+struct Findings {
+  std::vector<Finding> of_claims;    // in their order
+  std::optional<ClockWatch> clocks;  // empty: they cannot be read
+};
+
 // `candidates`: one for each claim, in that order. Rounds go on until every interval is as narrow as wanted, or the
-// budget is spent. Throws Error(gpu_failed) when the reference cannot be timed.
-std::vector<Finding> referee(Bench& bench, const Candidate& reference, const std::vector<Claim>& claims,
-                             const std::vector<Candidate>& candidates, const RefereeSettings& settings,
-                             std::uint64_t seed);
+// budget is spent; those in which the clocks were held down are dropped, as in the race. Throws Error(gpu_failed) when
+// the reference cannot be timed.
+Findings referee(Bench& bench, const Candidate& reference, const std::vector<Claim>& claims,
+                 const std::vector<Candidate>& candidates, const RefereeSettings& settings, std::uint64_t seed);
 
 }  // namespace regtune

@@ -1,6 +1,7 @@
 #include "report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -257,14 +258,35 @@ std::string other_way_text(const TuningRecord& record) {
                      v.speedup_other_way.high);
 }
 
+// How near the best of the others came where the code that all are compared with is recommended. Of budgets with one
+// code the first is named.
+std::string runner_up_text(const TuningRecord& record) {
+  const Verdict& v = *record.verdict;
+  if (v.best_id != v.reference_id) return "";
+  const int reference = timed_trial(record.trials, v.reference_id).variant.id;
+  const Trial* nearest = nullptr;
+  Interval speedup;
+  for (const Trial& trial : record.trials) {
+    const auto* measured = std::get_if<Measurement>(&trial.outcome);
+    if (!measured || measured->confirmation.empty() || trial.variant.id == reference) continue;
+    if (nearest && measured->speedup.median <= speedup.median) continue;
+    nearest = &trial;
+    speedup = measured->speedup;
+  }
+  if (!nearest) return "";
+  return fmt::format("the nearest other: {:.4f}x ({:.4f} to {:.4f}):  {}\n", speedup.median, speedup.low, speedup.high,
+                     spell_choice(record, nearest->variant.id));
+}
+
 std::string verdict_text(const TuningRecord& record) {
   const Verdict& v = *record.verdict;
   const std::string reference = v.reference_id == 0 ? "the author's code" : spell_choice(record, v.reference_id);
   switch (v.kind) {
     case Verdict::Kind::no_gain:
-      return fmt::format("no significant gain over {}: {}. Leave it as it is.\n", reference, v.reason);
+      return fmt::format("no significant gain over {}: {}. Leave it as it is.\n", reference, v.reason) +
+             runner_up_text(record);
     case Verdict::Kind::inconclusive:
-      return fmt::format("inconclusive: {}. Until then, leave it as it is.\n", v.reason);
+      return fmt::format("inconclusive: {}. Until then, leave it as it is.\n", v.reason) + runner_up_text(record);
     case Verdict::Kind::not_resolvable:
       return fmt::format("not resolvable at this size: {}. Until then, leave it as it is.\n", v.reason);
     case Verdict::Kind::improved:
@@ -285,6 +307,12 @@ std::string verdict_text(const TuningRecord& record) {
   else
     text += "in the source: nothing that can be written there is faster; the gain needs the flag\n";
   return text;
+}
+
+// A launch that nobody described may not be the one that the author means.
+std::string guesses_text(const TuningRecord& record) {
+  if (record.guesses.empty()) return "";
+  return fmt::format("guessed, not described: {}\n", fmt::join(record.guesses, "; "));
 }
 
 }  // namespace
@@ -329,6 +357,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   text += record.signature;
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}   grid {}\n", spell_block(shape.block), spell_block(shape.grid));
+  text += guesses_text(record);
   std::size_t failed = 0;
   std::size_t inferred = 0;
   for (const Trial& trial : record.trials) {
@@ -361,6 +390,7 @@ std::string answer_text(const TuningRecord& record) {
   std::string text = record.signature;
   if (!record.sizes.empty()) text += "   " + spell_sizes(record.sizes, "   ", " = ");
   text += fmt::format("   block {}\n", spell_block(record.author_shape.block));
+  text += guesses_text(record);
   if (record.gpu)
     text += fmt::format("{}, {} | driver {} | {} | measured {}\n", record.gpu->id.name, record.architecture,
                         record.gpu->driver_version, record.compiler, record.started);

@@ -180,7 +180,13 @@ Source read_source(const fs::path& path) {
 }
 
 LaunchDescription launch_description(const Source& source, const DescriptionFlags& flags) {
-  return with_authors_instance(with_flags(read_description(source.path, source.text), flags), source.text);
+  LaunchDescription written =
+      flags.file ? read_description_file(*flags.file) : read_description(source.path, source.text);
+  return with_authors_instance(with_flags(std::move(written), flags), source.text);
+}
+
+LaunchDescription launch_description(const Source& source, LaunchDescription stored) {
+  return with_authors_instance(with_flags(std::move(stored), {}), source.text);
 }
 
 std::string_view to_string(FrontEnd front_end) {

@@ -44,9 +44,11 @@ struct Source {
 // Throws Error(file_not_found).
 Source read_source(const std::filesystem::path& path);
 
-// The launch description of a source: what its comment or its side file says, with the flags over it, checked, and the
-// kernel named by the author's own template arguments. Throws Error(bad_description or bad_launch).
+// The launch description of a source: what its comment, its side file or --description says, with the flags over it,
+// checked, and the kernel named by the author's own template arguments. Throws Error(bad_description or bad_launch).
 LaunchDescription launch_description(const Source& source, const DescriptionFlags& flags);
+// The same of a description that was stored with a run.
+LaunchDescription launch_description(const Source& source, LaunchDescription stored);
 
 // One way to compile the kernel: what varies over a sweep.
 struct Build {

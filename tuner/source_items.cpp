@@ -146,6 +146,14 @@ class ItemReader {
     return i == first + 2 && words_[first] == "extern" && tokens_[first + 1].kind == TokenKind::string;
   }
 
+  // The body of a function that one branch of an #if only declares: "; #else {". 0: there is none.
+  std::size_t other_branch_body(std::size_t i) const {
+    std::size_t at = i;
+    while (at < tokens_.size() && tokens_[at].kind == TokenKind::directive) ++at;
+    const bool other = at > i && directive_text(text_, tokens_[i]).starts_with("el");
+    return other && is(at, '{') ? at : 0;
+  }
+
   // Reads the item that begins at `first` and returns the token behind it.
   std::size_t read_item(std::size_t first, std::size_t end, int parent, int nesting) {
     Head head;
@@ -164,7 +172,12 @@ class ItemReader {
         }
       }
       if (is(i, '=') && !(head.is_operator && head.parameters == 0)) head.assigned = true;
-      if (is(i, ';')) return keep(first, i + 1, parent, nesting, head);
+      if (is(i, ';')) {
+        const std::size_t other = other_branch_body(i + 1);
+        if (head.parameters == 0 || other == 0) return keep(first, i + 1, parent, nesting, head);
+        head.body = other;
+        return keep(first, past_group(other), parent, nesting, head);
+      }
       if (is(i, '}')) return keep(first, i, parent, nesting, head);
       if (is(i, '(')) {
         // "operator()" is a name.
@@ -262,6 +275,11 @@ class ItemReader {
     const std::size_t end = token.offset + token.length;
     if (directive.starts_with("pragma") && directive.find("once") != std::string::npos)
       found_.pragma_once.push_back(token.offset);
+    if (directive.starts_with("el") || directive.starts_with("endif")) {
+      const std::string_view written = text_.substr(token.offset, token.length);
+      found_.branch_ends.push_back(
+          {end, token.line + static_cast<int>(std::count(written.begin(), written.end(), '\n')) + 1});
+    }
     if (directive.starts_with("include")) {
       const auto open = directive.find_first_of("\"<", 7);
       if (open == std::string::npos) return;

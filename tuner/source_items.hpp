@@ -57,12 +57,19 @@ struct TemplateCall {
   bool is_launch = false;
 };
 
+// Behind a directive that may end a part which the compiler skips, and with it every #line that stands there.
+struct BranchEnd {
+  std::size_t offset = 0;
+  int next_line = 1;
+};
+
 struct SourceItems {
   std::vector<SourceItem> items;  // in the text's order, a class before its members
   std::vector<IncludeLine> includes;
   std::vector<TemplateCall> calls;
   bool launches = false;                 // somewhere a kernel is launched
   std::vector<std::size_t> pragma_once;  // where such lines begin
+  std::vector<BranchEnd> branch_ends;    // of every #else, #elif and #endif
 };
 
 SourceItems source_items(std::string_view text);

@@ -1,5 +1,6 @@
 // What stands in for the host's standard headers, cut at the lines that begin with "@": the names of the headers that
-// the text below them is given for.
+// the text below them is given for. What several names share and what defines a class is guarded by a macro: a
+// #pragma once is of one name only.
 @ regtune/host_names.h
 #pragma once
 typedef unsigned char uchar;
@@ -12,6 +13,13 @@ typedef long off_t;
 // Every function is the device's here: those that the toolkit's headers mark for the host alone are called by none.
 #undef __host__
 #define __host__
+// LTO-IR may call the device's runtime, and machine code may not: a helper that tells of errors compiles for both.
+#ifndef __CUDACC_RDC__
+static __device__ const char* cudaGetErrorString(cudaError_t) { return ""; }
+static __device__ const char* cudaGetErrorName(cudaError_t) { return ""; }
+static __device__ cudaError_t cudaGetLastError() { return cudaSuccess; }
+static __device__ cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
+#endif
 namespace cuda { namespace std {} }
 namespace std {
 using ::size_t;
@@ -149,6 +157,13 @@ using ::cuda::std::add_lvalue_reference; using ::cuda::std::make_unsigned; using
 using ::cuda::std::make_signed; using ::cuda::std::make_signed_t; using ::cuda::std::common_type;
 using ::cuda::std::common_type_t; using ::cuda::std::underlying_type; using ::cuda::std::void_t;
 using ::cuda::std::declval; using ::cuda::std::alignment_of; using ::cuda::std::extent; using ::cuda::std::rank;
+using ::cuda::std::is_pointer_v; using ::cuda::std::is_void_v; using ::cuda::std::is_const_v;
+using ::cuda::std::is_base_of_v; using ::cuda::std::is_enum_v; using ::cuda::std::is_class_v;
+using ::cuda::std::is_array_v; using ::cuda::std::is_reference; using ::cuda::std::is_reference_v;
+using ::cuda::std::is_standard_layout; using ::cuda::std::is_standard_layout_v; using ::cuda::std::is_trivial;
+using ::cuda::std::is_trivial_v; using ::cuda::std::is_constructible_v; using ::cuda::std::is_empty_v;
+using ::cuda::std::conjunction_v; using ::cuda::std::disjunction_v; using ::cuda::std::negation_v;
+using ::cuda::std::add_pointer_t; using ::cuda::std::add_const_t; using ::cuda::std::invoke_result_t;
 using ::cuda::std::is_array; using ::cuda::std::negation; using ::cuda::std::conjunction;
 using ::cuda::std::disjunction; using ::cuda::std::is_default_constructible; using ::cuda::std::is_constructible;
 }
@@ -156,7 +171,7 @@ using ::cuda::std::disjunction; using ::cuda::std::is_default_constructible; usi
 #pragma once
 #include <cuda/std/limits>
 namespace std { using ::cuda::std::numeric_limits; }
-@ utility tuple array functional iterator algorithm numeric iostream fstream sstream ostream istream iomanip string vector map set list deque queue stack unordered_map unordered_set memory random optional variant span ranges
+@ regtune/std.h
 #pragma once
 #include <type_traits>
 #include <limits>
@@ -176,6 +191,70 @@ using ::cuda::std::greater_equal; using ::cuda::std::begin; using ::cuda::std::e
 using ::cuda::std::iterator_traits; using ::cuda::std::random_access_iterator_tag;
 template <class Character, class Traits> class basic_ostream;
 template <class Character, class Traits> class basic_istream;
+// A class of the project may hold or take what is declared here and in the headers below, and be the device's
+// nevertheless; nothing can be done with one.
+template <class T> class allocator;
+template <class T> struct hash;
+}
+@ utility tuple array functional iterator algorithm numeric iomanip random optional variant span ranges
+#pragma once
+#include <regtune/std.h>
+@ vector
+#pragma once
+#include <regtune/std.h>
+namespace std { template <class T, class A = allocator<T>> class vector { void* held[3]; }; }
+@ list
+#pragma once
+#include <regtune/std.h>
+namespace std { template <class T, class A = allocator<T>> class list { void* held[3]; }; }
+@ deque queue stack
+#ifndef REGTUNE_STD_DEQUE
+#define REGTUNE_STD_DEQUE
+#include <regtune/std.h>
+namespace std {
+template <class T, class A = allocator<T>> class deque { void* held[10]; };
+template <class T, class S = deque<T>> class queue { S held; };
+template <class T, class S = deque<T>> class stack { S held; };
+}
+#endif
+@ string iostream fstream sstream ostream istream
+#ifndef REGTUNE_STD_STRING
+#define REGTUNE_STD_STRING
+#include <regtune/std.h>
+namespace std {
+template <class C> struct char_traits;
+template <class C, class T = char_traits<C>, class A = allocator<C>> class basic_string { void* held[4]; };
+typedef basic_string<char> string;
+}
+#endif
+@ map unordered_map
+#ifndef REGTUNE_STD_MAP
+#define REGTUNE_STD_MAP
+#include <regtune/std.h>
+namespace std {
+template <class K, class T, class C = less<K>, class A = allocator<K>> class map { void* held[6]; };
+template <class K, class T, class C = less<K>, class A = allocator<K>> class multimap { void* held[6]; };
+template <class K, class T, class H = hash<K>, class E = equal_to<K>, class A = allocator<K>>
+class unordered_map { void* held[7]; };
+}
+#endif
+@ set unordered_set
+#ifndef REGTUNE_STD_SET
+#define REGTUNE_STD_SET
+#include <regtune/std.h>
+namespace std {
+template <class K, class C = less<K>, class A = allocator<K>> class set { void* held[6]; };
+template <class K, class H = hash<K>, class E = equal_to<K>, class A = allocator<K>>
+class unordered_set { void* held[7]; };
+}
+#endif
+@ memory
+#pragma once
+#include <regtune/std.h>
+namespace std {
+template <class T> class shared_ptr { void* held[2]; };
+template <class T> struct default_delete;
+template <class T, class D = default_delete<T>> class unique_ptr { void* held[1]; };
 }
 @ complex
 #pragma once

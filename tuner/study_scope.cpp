@@ -9,6 +9,7 @@
 #include "device.hpp"
 #include "kernel_choice.hpp"
 #include "regtune/error.hpp"
+#include "source_scan.hpp"
 
 namespace regtune {
 namespace {
@@ -124,6 +125,23 @@ std::vector<Dim3> study_blocks(const LaunchDescription& description, const Stati
     blocks.push_back({bound > 0 && bound <= 1024 ? static_cast<unsigned>(bound) : kDefaultBlock, 1, 1});
   }
   return blocks;
+}
+
+int authors_launch_bound(CompilePool& pool, const CompileUnit& unit, const KernelSignature& signature) {
+  const std::string& text = compiled_text(unit);
+  const std::vector<ScannedKernel> kernels = scan_kernels(text);
+  const bool stands_here = std::any_of(kernels.begin(), kernels.end(), [&](const ScannedKernel& kernel) {
+    return kernel.is_definition && kernel.name == unqualified_name(signature);
+  });
+  const bool may_have_some =
+      text.find("launch_bounds") != std::string::npos || text.find("block_size") != std::string::npos || !stands_here;
+  if (!may_have_some) return 0;
+  const CompiledCode code = pool.prepare({0, compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, true});
+  if (!code.compiled) return 0;  // the run will say so of the author's code
+  const Cubin cubin = read_cubin(code.cubin);
+  const CubinKernel* kernel = find_kernel(cubin, signature.mangled_name);
+  if (!kernel) return 0;
+  return kernel->required_threads_per_block > 0 ? kernel->required_threads_per_block : kernel->max_threads_per_block;
 }
 
 LaunchShape study_shape(const LaunchDescription& description, const LaunchCase& launch) {

@@ -43,6 +43,10 @@ LaunchDescription description_for(const LaunchDescription& description, const De
 // The blocks of the description, else the bound compiled into the author's code, else 256 threads.
 std::vector<Dim3> study_blocks(const LaunchDescription& description, const StaticFacts& author);
 
+// Threads per block that the author's own code is compiled for; 0: no bound. The code that a sweep compiles first has
+// none of its author's bounds, so a source that may have some is compiled as it stands, by plain NVRTC.
+int authors_launch_bound(CompilePool& pool, const CompileUnit& unit, const KernelSignature& signature);
+
 // The grid stays 1: no occupancy depends on it. Throws Error for dynamic shared memory that has no value.
 LaunchShape study_shape(const LaunchDescription& description, const LaunchCase& launch);
 

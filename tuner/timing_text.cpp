@@ -20,17 +20,8 @@ std::string samples_text(const MeasureSettings& settings) {
       break;
   }
   if (settings.restored) text += ", the buffers restored before each";
+  if (settings.never_restore) text += ", the buffers as the launch before left them";
   if (settings.cold) text += ", the L2 cache flushed before each";
-  return text;
-}
-
-std::string clocks_text(const ClockWatch& clocks) {
-  std::string text = fmt::format("; SM clock {} MHz", clocks.median_sm_mhz);
-  if (clocks.min_sm_mhz != clocks.max_sm_mhz) text += fmt::format(" ({} to {})", clocks.min_sm_mhz, clocks.max_sm_mhz);
-  if (clocks.rounds_dropped > 0)
-    text += fmt::format("; throttled: {} round{} dropped ({})", clocks.rounds_dropped,
-                        clocks.rounds_dropped == 1 ? "" : "s", fmt::join(clocks.throttled_by, ", "));
-  if (clocks.gave_up_dropping) text += ", and the later ones kept: the card throttles most of the time";
   return text;
 }
 
@@ -40,9 +31,19 @@ double giga_per_second(std::int64_t each, double ms) {
 
 }  // namespace
 
+std::string clocks_text(const ClockWatch& clocks) {
+  std::string text = fmt::format("SM clock {} MHz", clocks.median_sm_mhz);
+  if (clocks.min_sm_mhz != clocks.max_sm_mhz) text += fmt::format(" ({} to {})", clocks.min_sm_mhz, clocks.max_sm_mhz);
+  if (clocks.rounds_dropped > 0)
+    text += fmt::format("; throttled: {} round{} dropped ({})", clocks.rounds_dropped,
+                        clocks.rounds_dropped == 1 ? "" : "s", fmt::join(clocks.throttled_by, ", "));
+  if (clocks.gave_up_dropping) text += ", and the later ones kept: the card throttles most of the time";
+  return text;
+}
+
 std::string timing_text(const TuningRecord& record) {
   return fmt::format("timed in {}{}\n", samples_text(record.settings),
-                     record.clocks ? clocks_text(*record.clocks) : std::string());
+                     record.clocks ? "; " + clocks_text(*record.clocks) : std::string());
 }
 
 std::string rate_heads(const Work& work) {

@@ -10,6 +10,9 @@ namespace regtune {
 // "timed in samples of 210 launches, replayed as a CUDA graph; SM clock 1980 MHz". One line.
 std::string timing_text(const TuningRecord& record);
 
+// "SM clock 1980 MHz (1500 to 1980); throttled: 3 rounds dropped (power cap)".
+std::string clocks_text(const ClockWatch& clocks);
+
 // The columns of the GPU's counters: local loads and stores executed, in millions of warp instructions, and achieved
 // occupancy. Empty where they were not read.
 std::string counter_heads(const TuningRecord& record);

@@ -27,6 +27,11 @@
 namespace regtune {
 namespace {
 
+void tell_guesses(const std::vector<Guess>& guesses, Progress& progress) {
+  for (const Guess& guess : guesses)
+    progress.note(fmt::format("regtune: guessed {}: {}", line_of(guess), guess.reason));
+}
+
 void tell_about_cost(const Sweep& sweep, const CompileOrder& order, std::optional<double> budget_s,
                      Progress& progress) {
   std::vector<Build> all = order.first;
@@ -69,16 +74,27 @@ Error nothing_launchable(const TuningRecord& record) {
                                                           refused ? refused->reason : "none compiled", what_to_try));
 }
 
+// The author's own code may fail because a guess is wrong: then the error says which lines to write.
+template <class Race>
+RaceResult race_as_guessed(const std::vector<Guess>& guesses, const Race& race) {
+  try {
+    return race();
+  } catch (const Error& failure) {
+    throw Error(failure.kind(), std::string(failure.what()) + advice_for_failure(guesses, failure.what()));
+  }
+}
+
 // An outcome for every trial, and the verdict; without a GPU the facts alone.
 void race_and_decide(CompiledEntrants& entrants, Device& device, const PastRuns& past, RunLog& log,
-                     TuningRecord& record) {
+                     const std::vector<Guess>& guesses, TuningRecord& record) {
   const std::optional<Entrant> reference = entrants.reference();
   if (!reference) throw nothing_launchable(record);
   if (!record.gpu) {
     entrants.finish({});
     return;
   }
-  const RaceResult result = race(device, *reference, entrants, record.settings, log, past.interrupted());
+  const RaceResult result = race_as_guessed(
+      guesses, [&] { return race(device, *reference, entrants, record.settings, log, past.interrupted()); });
   record.settings = result.settings;
   record.clocks = result.clocks;
   record.gpu_seconds = result.gpu_seconds;
@@ -126,7 +142,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   Device device(request.device);  // the driver comes up while the source is read and compiled
   TunedFile file({request.source, request.flags, request.jobs, request.compile_limit_s, request.compiler});
   const Source& source = file.source();
-  const LaunchDescription description = file.description();
+  const LaunchDescription described = file.description();
   const Target target = choose_target(request.architecture, device, file.compiler());
   tell_about_gpu(target, device, progress);
   if (request.confirm_by_nvcc) file.require_nvcc();  // that there is none is better known before the work
@@ -139,12 +155,17 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
 
   progress.stage("compiling for the first time");
   const Compilation compilation =
-      file.compile(description, target.architecture, {request.compile_budget_s, request.every_cap}, kept_in, progress);
+      file.compile(described, target.architecture, {request.compile_budget_s, request.every_cap}, kept_in, progress);
   CompilePool& pool = file.pool();
   const CompileUnit& unit = compilation.unit;
   Sweep& sweep = *compilation.sweep;
+  const CompiledCode& first = sweep.first_code();
+  const KernelSignature signature = described_kernel(unit, described, first);
+  const InferredLaunch launch =
+      described_launch(described, unit, pool, signature, target.gpu ? target.gpu->memory_bytes : 0);
+  tell_guesses(launch.guesses, progress);
   const SweepScope scope{request.rename, request.levers, request.compile_budget_s.has_value()};
-  const TuningPlan plan = plan_tuning(unit, description, sweep.first_code(), target.limits, scope);
+  const TuningPlan plan = plan_tuning(unit, launch, signature, first, target.limits, scope);
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   TuningRecord record = planned_record(plan, unit, target, pool.identity(unit.front_end), request.measure);
   ClaimedRun claimed;  // from here on a run is in the cache
@@ -154,7 +175,8 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   std::optional<CompiledCode> device_code;
   if (target.gpu) device_code = compile_device_code(pool, plan.workload, target.architecture);
   begin_sweep(sweep, plan, unit, target.limits, request.compile_budget_s, progress);
-  if (target.gpu) device.prepare(plan.workload, *device_code, record.settings.timeout_ms);
+  if (target.gpu)
+    device.prepare(plan.workload, *device_code, record.settings.timeout_ms, record.settings.never_restore);
   if (target.gpu && record.work.bytes > 0)
     record.work.peak_copy_gb_per_s = peak_copy_gb_per_s(*target.gpu, *store, device);
   const PastRuns past = store ? PastRuns(*store, record, request.retry_quarantined) : PastRuns();
@@ -163,17 +185,17 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
 
   while (true) {
     CompiledEntrants entrants(sweep, record, target.limits, past, log, plan.order.rest);
-    race_and_decide(entrants, device, past, log, record);
+    race_and_decide(entrants, device, past, log, plan.guesses, record);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, record.verdict);
     if (!difference) {
-      if (const auto builds = builds_of_nvcc(request, source, description, record, kept_in, pool, device, progress))
+      if (const auto builds = builds_of_nvcc(request, source, described, record, kept_in, pool, device, progress))
         record.nvcc = builds->comparison;
       if (target.gpu && request.counters) {
         progress.stage("reading the GPU's counters");
         device.finish(record.settings.timeout_ms);  // its buffers make room
-        record.counters =
-            read_counters(request.device, plan.workload, *device_code, finalists(record.trials, entrants));
+        record.counters = read_counters(request.device, plan.workload, *device_code,
+                                        finalists(record.trials, entrants), record.settings.never_restore);
       }
       break;
     }

@@ -28,6 +28,8 @@ DescriptionFlags flags_over(DescriptionFlags made_with, const DescriptionFlags& 
   refuse(!given.defines.empty(), "-D");
   refuse(!given.include_folders.empty(), "-I");
   refuse(!given.tune.empty(), "--tune");
+  refuse(given.file.has_value(), "--description");
+  refuse(!given.pre_included_files.empty(), "--include");
   put_over(made_with.sizes, given.sizes);
   put_over(made_with.arguments, given.arguments);
   put_over(made_with.metrics, given.metrics);
@@ -55,14 +57,15 @@ TunedFile::TunedFile(TunedFileRequest request) : request_(std::move(request)) {
 
 LaunchDescription TunedFile::description() const {
   if (!bundle_) return launch_description(source_, request_.flags);
-  // Read as it was: from a source with its side file beside it, if it had one.
+  // Read as it was: from the source's comment, or else from a file.
   const ScratchFolder folder;
   Source here{folder.path() / source_.path.filename(), source_.text};
-  if (bundle_->side_file) {
-    std::filesystem::path side = here.path;
-    std::ofstream(side.replace_extension(".regtune.toml"), std::ios::binary) << *bundle_->side_file;
+  DescriptionFlags flags = request_.flags;
+  if (bundle_->description) {
+    flags.file = folder.path() / "description.toml";
+    std::ofstream(*flags.file, std::ios::binary) << *bundle_->description;
   }
-  LaunchDescription description = launch_description(here, request_.flags);
+  LaunchDescription description = launch_description(here, flags);
   // Data files lie beside the bundle now.
   const std::filesystem::path beside = request_.file.parent_path();
   description.base_folder = beside.empty() ? "." : beside;

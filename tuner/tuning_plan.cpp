@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "cubin.hpp"
+#include "description_text.hpp"
 #include "kernel_choice.hpp"
 #include "search_space.hpp"
+#include "study_scope.hpp"
 #include "template_arguments.hpp"
 
 namespace regtune {
@@ -59,16 +61,32 @@ std::vector<std::string> notes_for_user(const LaunchDescription& description, co
 
 }  // namespace
 
-TuningPlan plan_tuning(const CompileUnit& unit, const LaunchDescription& description, const CompiledCode& first,
-                       const GpuLimits& limits, const SweepScope& scope) {
+KernelSignature described_kernel(const CompileUnit& unit, const LaunchDescription& description,
+                                 const CompiledCode& first) {
+  return choose_kernel(read_cubin(first.cubin), compiled_text(unit), unit.source.path.string(), description.kernel,
+                       first.lowered_names.empty() ? "" : first.lowered_names.front());
+}
+
+InferredLaunch described_launch(LaunchDescription description, const CompileUnit& unit, CompilePool& pool,
+                                const KernelSignature& signature, std::int64_t memory_bytes) {
+  const int bound = description.blocks.empty() ? authors_launch_bound(pool, unit, signature) : 0;
+  return infer_launch(std::move(description), signature,
+                      inference_facts(compiled_text(unit), signature, bound, memory_bytes));
+}
+
+TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const KernelSignature& signature,
+                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope) {
+  const LaunchDescription& description = launch.description;
   TuningPlan plan;
   plan.options = options_given(description, unit.front_end);
-  const Cubin cubin = read_cubin(first.cubin);
-  plan.signature = choose_kernel(cubin, compiled_text(unit), unit.source.path.string(), description.kernel,
-                                 first.lowered_names.empty() ? "" : first.lowered_names.front());
+  plan.guesses = launch.guesses;
+  plan.description = description_text(description, {}, {});
+  plan.description_folder = description.base_folder.string();
+  plan.signature = signature;
   plan.choices = source_choices(description, unit, described_blocks(description));
   plan.workload = plan_workload(description, plan.signature, plan.choices.launches);
 
+  const Cubin cubin = read_cubin(first.cubin);
   const CubinKernel* compiled = find_kernel(cubin, plan.signature.mangled_name);
   const bool block_is_fixed = fixes_block(compiled);
   plan.notes = notes_for_user(description, plan.workload, block_is_fixed, unit.keeps_cluster);
@@ -99,6 +117,9 @@ TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, con
   record.author_bounds = plan.signature.launch_bounds;
   record.sizes = plan.workload.sizes;
   record.arguments = describe_arguments(plan.workload, plan.signature);
+  record.guesses = lines_of(plan.guesses);
+  record.description = plan.description;
+  record.description_folder = plan.description_folder;
   record.work = plan.workload.work;
   record.author_shape = plan.workload.shapes.front();
   record.trials = plan.trials;

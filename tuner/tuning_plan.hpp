@@ -1,13 +1,15 @@
 #pragma once
 // What a tuning will do, before it does any of it: the kernel, its launch as numbers, every variant, and the order of
-// their builds; and the head of the record that will hold what came of it. A function of the source, its description
-// and the first compilation: knows neither the cache nor what is fast.
+// their builds; and the head of the record that will hold what came of it. A function of the source, its description,
+// complete with what was guessed, and the first compilation: knows neither the cache nor what is fast.
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "compile.hpp"
 #include "compile_order.hpp"
 #include "description.hpp"
+#include "inference.hpp"
 #include "record.hpp"
 #include "signature.hpp"
 #include "source.hpp"
@@ -26,6 +28,9 @@ struct SweepScope {
 
 struct TuningPlan {
   std::vector<std::string> options;  // of the author's command, a register cap among them
+  std::vector<Guess> guesses;        // what of the launch nobody described
+  std::string description;           // of the whole launch, as TOML
+  std::string description_folder;
   KernelSignature signature;
   SourceChoices choices;
   WorkloadPlan workload;
@@ -34,10 +39,18 @@ struct TuningPlan {
   std::vector<std::string> notes;  // for the user
 };
 
-// `first`: all kernels of the author's code. Throws Error(no_kernel), Error(several_kernels) and what plan_workload
-// throws.
-TuningPlan plan_tuning(const CompileUnit& unit, const LaunchDescription& description, const CompiledCode& first,
-                       const GpuLimits& limits, const SweepScope& scope);
+// The kernel that the description means among those of the first compilation. Throws Error(no_kernel) and
+// Error(several_kernels).
+KernelSignature described_kernel(const CompileUnit& unit, const LaunchDescription& description,
+                                 const CompiledCode& first);
+
+// What nobody described of its launch, guessed from the kernel's code and the author's bounds.
+InferredLaunch described_launch(LaunchDescription description, const CompileUnit& unit, CompilePool& pool,
+                                const KernelSignature& signature, std::int64_t memory_bytes);
+
+// `first`: all kernels of the author's code, `signature` one of them. Throws what plan_workload throws.
+TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const KernelSignature& signature,
+                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope);
 
 // Everything by which a run is known, and its planned trials; no times.
 TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, const Target& target,

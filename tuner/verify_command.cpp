@@ -10,9 +10,9 @@
 #include "device_text.hpp"
 #include "instances.hpp"
 #include "kept_codes.hpp"
-#include "kernel_choice.hpp"
 #include "key.hpp"
 #include "lookup_command.hpp"
+#include "measure_json.hpp"
 #include "policy.hpp"
 #include "regtune/error.hpp"
 #include "report.hpp"
@@ -20,6 +20,9 @@
 #include "source_choices.hpp"
 #include "study_scope.hpp"
 #include "sweep.hpp"
+#include "timing_text.hpp"
+#include "toml_description.hpp"
+#include "tuning_plan.hpp"
 #include "workload.hpp"
 
 namespace regtune {
@@ -29,15 +32,6 @@ constexpr double kCompileLimitS = 600;
 
 const Trial& trial_of(const TuningRecord& record, int id) {
   return record.trials.at(static_cast<std::size_t>(id));
-}
-
-std::string blocks_of(const TuningRecord& record) {
-  std::vector<std::string> blocks{spell_block(record.author_shape.block)};
-  for (const Trial& trial : record.trials) {
-    const std::string block = spell_block(trial.variant.block);
-    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end()) blocks.push_back(block);
-  }
-  return fmt::format("{}", fmt::join(blocks, ","));
 }
 
 Source source_of(const TuningRecord& record) {
@@ -50,20 +44,16 @@ Source source_of(const TuningRecord& record) {
   }
 }
 
-// The launch that was tuned: what the record says, and for the rest the description of today.
-LaunchDescription description_of(const TuningRecord& record, const Source& source, const VerifyRequest& request) {
-  DescriptionFlags flags = request.flags;
-  flags.sizes.clear();
-  for (const auto& [name, value] : record.sizes) flags.sizes.push_back(fmt::format("{}={}", name, value));
-  if (!flags.block) flags.block = blocks_of(record);
-  flags.seed = record.settings.seed;
-  const std::optional<std::string> written = read_description(source.path, source.text).kernel;
-  const bool written_is_meant = written && request.kernel.find('<') == std::string::npos &&
-                                bare_kernel_name(*written) == bare_kernel_name(request.kernel);
-  if (!written_is_meant) flags.kernel = request.kernel;
-  LaunchDescription description = launch_description(source, flags);
-  description.options = record.options;
-  return description;
+// The launch that was tuned, as it was stored with the run: flags and guesses are in it.
+LaunchDescription description_of(const TuningRecord& record, const Source& source) {
+  if (record.description.empty())
+    throw Error(ErrorKind::bad_description, fmt::format("{}: the run of {} holds no launch description; tune it again",
+                                                        record.source_path, record.started));
+  LaunchDescription stored =
+      description_from_toml(record.description, "the launch description of " + record.started, 0);
+  stored.base_folder = record.description_folder;
+  stored.seed = record.settings.seed;
+  return launch_description(source, std::move(stored));
 }
 
 void require_same_source(const TuningRecord& record, const CompileUnit& unit) {
@@ -76,11 +66,9 @@ void require_same_source(const TuningRecord& record, const CompileUnit& unit) {
 
 void require_same_launch(const TuningRecord& record, const KernelSignature& signature, const WorkloadPlan& plan) {
   const auto refuse = [](const std::string& what, const std::string& then, const std::string& now) {
-    throw Error(
-        ErrorKind::bad_description,
-        fmt::format("the launch is not the one that was tuned: {} was '{}' and is '{}' now; give the flags that "
-                    "were given then (--arg, --grid, --block, --shared)",
-                    what, then, now));
+    throw Error(ErrorKind::bad_description,
+                fmt::format("the launch is not the one that was tuned: {} was '{}' and is '{}' now; tune it again",
+                            what, then, now));
   };
   if (signature.mangled_name != record.kernel) refuse("the kernel", record.signature, signature.display);
   const std::vector<std::string> now = describe_arguments(plan, signature);
@@ -149,15 +137,15 @@ bool Verification::holds() const {
 }
 
 Verification verify(const VerifyRequest& request, Progress& progress) {
-  LookupAnswer answer = look_up({request.kernel, request.flags.sizes, {}, request.cache, request.device, true});
-  if (!answer.record) return {{}, answer.miss, {}};
+  LookupAnswer answer = look_up({request.kernel, request.sizes, {}, request.cache, request.device, true});
+  if (!answer.record) return {{}, answer.miss, {}, {}};
   Device device(request.device);
   if (!device.state())
     throw Error(ErrorKind::gpu_failed, "verify measures, and there is no GPU here: " + device.why_not());
-  Verification verification{std::move(answer.record), "", {}};
+  Verification verification{std::move(answer.record), "", {}, {}};
   const TuningRecord& record = *verification.stored;
   const Source source = source_of(record);
-  const LaunchDescription description = description_of(record, source, request);
+  LaunchDescription description = description_of(record, source);
   CompilePool pool(request.jobs, kCompileLimitS);
   const FrontEnd front_end = record.compiler.starts_with(to_string(FrontEnd::nvcc)) ? FrontEnd::nvcc : FrontEnd::nvrtc;
   const CompileUnit as_written = compile_unit(source, description, record.architecture, pool.identity(front_end));
@@ -169,9 +157,8 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   KeptCodes nothing_kept(nullptr, unit, pool.identity(front_end));
   Sweep sweep(pool, unit, nothing_kept);
   const CompiledCode& first = sweep.first();
-  const KernelSignature signature =
-      choose_kernel(read_cubin(first.cubin), compiled_text(unit), source.path.string(), description.kernel,
-                    first.lowered_names.empty() ? "" : first.lowered_names.front());
+  const KernelSignature signature = described_kernel(unit, description, first);
+  description = described_launch(std::move(description), unit, pool, signature, record.gpu->memory_bytes).description;
   const SourceChoices choices = source_choices(description, unit, described_blocks(description));
   const WorkloadPlan plan = plan_workload(description, signature, choices.launches);
   require_same_launch(record, signature, plan);
@@ -182,14 +169,16 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   std::vector<Candidate> candidates = candidates_of(record, ids, sweep, unit, choices, signature, progress);
   const Candidate reference = candidates.front();
   candidates.erase(candidates.begin());
-  device.prepare(plan, device_code, record.settings.timeout_ms);
+  device.prepare(plan, device_code, record.settings.timeout_ms, record.settings.never_restore);
   progress.stage(fmt::format("measuring again, {:g} s of GPU time at the most", request.budget_s));
   RefereeSettings settings;
   settings.confidence = record.settings.confidence;
   settings.margin = record.settings.margin;
   settings.budget_s = request.budget_s;
   settings.cold = record.settings.cold;
-  verification.findings = referee(device, reference, claims, candidates, settings, record.settings.seed);
+  Findings findings = referee(device, reference, claims, candidates, settings, record.settings.seed);
+  verification.findings = std::move(findings.of_claims);
+  verification.clocks = std::move(findings.clocks);
   return verification;
 }
 
@@ -199,6 +188,7 @@ std::string verification_text(const Verification& verification) {
   for (const Finding& finding : verification.findings)
     text += fmt::format("measured again, {} rounds: {}: {}: {}\n", finding.rounds,
                         spell_choice(record, finding.claim.variant_id), spell(finding.says), finding.reason);
+  if (verification.clocks) text += clocks_text(*verification.clocks) + "\n";
   if (verification.findings.empty())
     text += "nothing to measure again: the author's code was the only one that was confirmed\n";
   text += verification.holds() ? "the stored answer holds\n" : "the stored answer is not confirmed: tune again\n";
@@ -223,6 +213,7 @@ nlohmann::json verification_json(const Verification& verification) {
                               {"rounds", finding.rounds},
                               {"finding", spell(finding.says)},
                               {"reason", finding.reason}});
+  if (verification.clocks) json["clocks"] = clocks_json(*verification.clocks);
   return json;
 }
 

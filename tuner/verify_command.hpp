@@ -16,8 +16,8 @@
 namespace regtune {
 
 struct VerifyRequest {
-  std::string kernel;      // as for lookup
-  DescriptionFlags flags;  // what was given when it was tuned and stands in no file; sizes find the answer
+  std::string kernel;              // as for lookup
+  std::vector<std::string> sizes;  // likewise
   std::optional<std::filesystem::path> cache;
   int device = 0;
   int jobs = 1;
@@ -28,6 +28,7 @@ struct Verification {
   std::optional<TuningRecord> stored;
   std::string miss;  // what was looked for and what there is; empty on a hit
   std::vector<Finding> findings;
+  std::optional<ClockWatch> clocks;  // while it was measured again
   bool holds() const;
 };
 

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "description.hpp"
-#include "element_type.hpp"
+#include "argument_plan.hpp"
+#include "launch_description.hpp"
 #include "record.hpp"
 #include "signature.hpp"
 
@@ -19,42 +19,19 @@ struct LaunchCase {
   Sizes tuned = {};
 };
 
-struct BufferInit {
-  enum class Kind { zeros, ones, iota, uniform, normal, file };
-  Kind kind = Kind::zeros;
-  double a = 0;      // uniform: low;  normal: mean
-  double b = 1;      // uniform: high; normal: standard deviation
-  std::string path;  // file: an existing .bin or .npy whose size and type were checked against the buffer
-};
-
-struct BufferPlan {
-  std::string name;
-  ElementType type = ElementType::f32;
-  std::int64_t count = 0;  // elements
-  BufferInit init;
-  bool writable = false;          // the kernel may change it: its pointer is not to const
-  bool output = false;            // compared with the reference's after a launch, and restored before one
-  double absolute_tolerance = 0;  // all three 0: bit by bit; within any of them is close enough
-  double relative_tolerance = 0;
-  std::int64_t ulp_tolerance = 0;  // floating-point elements only: so many numbers of the type apart
-};
-
-struct ScalarPlan {
-  std::string name;
-  std::string bytes;  // as the parameter takes them, little-endian; exactly the parameter's size
-  std::string value;  // for people: "16777216"
-};
-
-using ParameterPlan = std::variant<BufferPlan, ScalarPlan>;
-
 struct WorkloadPlan {
   Sizes sizes;
   std::vector<LaunchShape> shapes;        // one per launch case, in their order; the first is the author's
+  bool cooperative = false;               // of the blocks in a shape's grid, as many as are resident at once
   std::vector<ParameterPlan> parameters;  // in the kernel's order
+  std::vector<StructPlan> globals = {};   // __constant__ and __device__ variables, by the names in the compiled module
   std::uint64_t seed = 1;
   std::vector<std::string> notes;  // what was assumed, one sentence each, for the user
   Work work = {};                  // without the GPU's own figure
 };
+
+// Every buffer, those that structures and variables point to included, in the order of parameters and globals.
+std::vector<const BufferPlan*> buffers_of(const WorkloadPlan& plan);
 
 // The blocks of the description, the author's first; 256 threads where none is described.
 std::vector<Dim3> described_blocks(const LaunchDescription& description);
