@@ -287,6 +287,15 @@ TuningRecord winners_only(const TuningRecord& run) {
       if (const auto found = new_ids.find(id); found != new_ids.end()) of_variant[found->second] = counters;
     trimmed.counters->of_variant = std::move(of_variant);
   }
+  if (trimmed.nvcc) {
+    std::vector<NvccCode> kept;
+    for (NvccCode code : trimmed.nvcc->codes)
+      if (const auto found = new_ids.find(code.variant_id); found != new_ids.end()) {
+        code.variant_id = found->second;
+        kept.push_back(std::move(code));
+      }
+    trimmed.nvcc->codes = std::move(kept);
+  }
   return trimmed;
 }
 

@@ -38,6 +38,11 @@ std::vector<std::string> conditions(const ExportedKernel& kernel, const Exported
     lines.push_back(fmt::format("launched in blocks of {}", spell_block(choice.variant.block)));
   if (const auto* bounds = std::get_if<LaunchBounds>(&choice.variant.policy))
     lines.push_back(fmt::format("blocks of more than {} threads cannot be launched", bounds->max_threads_per_block));
+  // The header is for nvcc's builds, and the times are of the compiler that is named below.
+  if (const std::optional<NvccComparison>& nvcc = kernel.newest().nvcc)
+    for (const NvccCode& code : nvcc->codes)
+      if (code.variant_id == choice.variant.id && !code.finding.empty())
+        lines.push_back(fmt::format("{}: {}", nvcc->compiler, code.finding));
   return lines;
 }
 
