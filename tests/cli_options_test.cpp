@@ -10,8 +10,9 @@
 namespace regtune {
 namespace {
 
-constexpr CliCommand kCommands[] = {CliCommand::tune,   CliCommand::analyze, CliCommand::check, CliCommand::init,
-                                    CliCommand::lookup, CliCommand::verify,  CliCommand::replay};
+constexpr CliCommand kCommands[] = {CliCommand::tune,   CliCommand::analyze, CliCommand::check,
+                                    CliCommand::init,   CliCommand::lookup,  CliCommand::verify,
+                                    CliCommand::replay, CliCommand::tag,     CliCommand::bundle};
 
 std::string refusal(CliCommand command, const std::vector<std::string>& arguments) {
   try {

@@ -10,7 +10,6 @@
 #include "export_patch.hpp"
 #include "export_text.hpp"
 #include "exported_budget.hpp"
-#include "expression.hpp"
 #include "key.hpp"
 #include "regtune/error.hpp"
 #include "size_arguments.hpp"
