@@ -175,21 +175,18 @@ regtune_status AnswerIndex::find(const Question& question, regtune_answer& out) 
   return status_of(answer);
 }
 
-// One thread looks, the others go on with what there is. Nobody waits for it but at the very first time.
+// One thread looks, the others go on with what there is. The first look is find_slowly's.
 void AnswerIndex::look_for_changes_if_due() {
   const std::int64_t now = coarse_now_ns();
   std::int64_t due = next_look_ns_.load(std::memory_order_relaxed);
   if (now < due || !next_look_ns_.compare_exchange_strong(due, now + interval_ns_)) return;
-  if (due == 0) {
-    const std::lock_guard first(mutex_);
-    look_for_changes();
-  } else if (mutex_.try_lock()) {
-    const std::lock_guard held(mutex_, std::adopt_lock);
-    look_for_changes();
-  }
+  if (due == 0 || !mutex_.try_lock()) return;
+  const std::lock_guard held(mutex_, std::adopt_lock);
+  look_for_changes();
 }
 
 void AnswerIndex::look_for_changes() {
+  has_looked_ = true;
   bool changed = false;
   for (CacheFile& file : files_) changed = file.look_for_changes() || changed;
   if (changed) generation_.fetch_add(1, std::memory_order_acq_rel);
@@ -198,6 +195,7 @@ void AnswerIndex::look_for_changes() {
 Answer AnswerIndex::find_slowly(const Question& question, std::uint64_t hash) {
   if (!is_whole(question)) return {nullptr, Match::none, Miss::bad_key, {}, 0};
   const std::lock_guard lock(mutex_);
+  if (!has_looked_) look_for_changes();
   const std::uint64_t generation = generation_.load(std::memory_order_acquire);
   // Entries are this index's own; the table hands them out unchangeable to readers.
   Entry* entry = const_cast<Entry*>(table_.load(std::memory_order_relaxed)->find(question, hash));
@@ -237,7 +235,7 @@ void AnswerIndex::insert(Entry& entry) {
 
 std::vector<std::string> AnswerIndex::problems() {
   const std::lock_guard lock(mutex_);
-  if (next_look_ns_.load(std::memory_order_relaxed) == 0) look_for_changes();
+  if (!has_looked_) look_for_changes();
   std::vector<std::string> said;
   for (const CacheFile& file : files_)
     if (!file.problem().empty()) said.push_back(file.problem());

@@ -96,6 +96,7 @@ class AnswerIndex {
   std::atomic<std::uint64_t> generation_{1};  // rises when any answer may have changed
 
   std::mutex mutex_;  // all below
+  bool has_looked_ = false;
   std::vector<CacheFile> files_;
   std::vector<std::unique_ptr<Table>> tables_;  // the last one is in use
   std::deque<Entry> entries_;

@@ -31,6 +31,7 @@ std::optional<CacheFile::Identity> CacheFile::identity() const {
 }
 
 void CacheFile::close() {
+  must_read_again_ = false;
   database_.reset();
   kept_.clear();
 }
@@ -67,11 +68,13 @@ bool CacheFile::look_for_changes() {
   }
   try {
     const int version = database_->data_version();
-    if (version == data_version_) return false;
+    if (version == data_version_ && !must_read_again_) return false;
     data_version_ = version;
     const std::int64_t generation = answer_generation(*database_);
-    if (generation == generation_) return false;
+    if (generation == generation_ && !must_read_again_) return false;
     generation_ = generation;
+    must_read_again_ = false;
+    problem_.clear();
   } catch (const Error& error) {
     problem_ = error.what();
     return false;  // what was read is still what was stored
@@ -112,7 +115,8 @@ const std::vector<const TunedPolicy*>& CacheFile::answers(const std::string& ker
     answers = read(kernel);
   } catch (const Error& error) {
     problem_ = error.what();
-    return none;  // asked for again, it may be readable: a lock goes away
+    must_read_again_ = true;  // it may be readable then: a lock goes away
+    return none;
   }
   if (kept_.size() >= most_kept_kernels) kept_.clear();
   return kept_.emplace(kernel, std::move(answers)).first->second;

@@ -50,6 +50,7 @@ class CacheFile {
   std::filesystem::path path_;
   std::optional<Database> database_;
   std::optional<Identity> opened_;
+  bool must_read_again_ = false;  // the last time something could not be read
   int data_version_ = 0;
   std::int64_t generation_ = 0;
   std::map<std::string, std::vector<const TunedPolicy*>> kept_;             // by name, as asked for

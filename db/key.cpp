@@ -30,7 +30,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 void append_length(std::string& bytes, std::size_t length) {
-  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>((std::uint64_t{length} >> shift) & 0xff);
+  char little_endian[8];
+  for (int byte = 0; byte < 8; ++byte) little_endian[byte] = static_cast<char>(std::uint64_t{length} >> (8 * byte));
+  bytes.append(little_endian, sizeof little_endian);
 }
 
 // "f(int (*)(float))" -> "f". A name may itself begin with a bracket: "(anonymous namespace)::f".

@@ -1,8 +1,8 @@
 #include "schema.hpp"
 
 #include <algorithm>
-#include <set>
 #include <string>
+#include <unordered_set>
 
 #include "schema_sql.hpp"
 
@@ -19,6 +19,18 @@ class Words {
  public:
   explicit Words(std::string_view sql) : sql_(sql) {}
 
+  // Where the next statement begins: behind the comments and the space in front of it.
+  std::size_t skip_to_statement() {
+    while (at_ < sql_.size()) {
+      if (sql_.substr(at_, 2) == "--")
+        at_ = std::min(sql_.find('\n', at_), sql_.size());
+      else if (is_space(sql_[at_]))
+        ++at_;
+      else
+        break;
+    }
+    return at_;
+  }
   // The next statement without its semicolon; empty at the end.
   std::string next_statement() {
     std::string words;
@@ -40,6 +52,8 @@ class Words {
     return words;
   }
 
+  std::size_t position() const { return at_; }
+
  private:
   void append(std::string& words, char c) {
     const auto stands_alone = [](char mark) { return mark == '(' || mark == ')' || mark == ','; };
@@ -57,14 +71,30 @@ class Words {
   bool pending_space_ = false;
 };
 
-const std::set<std::string>& our_tables() {
-  static const std::set<std::string> tables = [] {
-    std::set<std::string> found;
-    Words words(schema_sql_text);
-    for (std::string statement = words.next_statement(); !statement.empty(); statement = words.next_statement())
-      if (statement.starts_with("CREATE ")) found.insert(std::move(statement));
-    return found;
-  }();
+// Each CREATE of schema.sql, as it is written, which is what a file made by it holds, and as its words alone.
+struct OurTables {
+  std::unordered_set<std::string> as_written;
+  std::unordered_set<std::string> as_words;
+
+  OurTables() {
+    const std::string_view sql = schema_sql_text;
+    Words words(sql);
+    while (true) {
+      const std::size_t begin = words.skip_to_statement();
+      std::string statement = words.next_statement();
+      if (statement.empty()) return;
+      if (!statement.starts_with("CREATE ")) continue;
+      as_written.emplace(sql.substr(begin, words.position() - begin - 1));  // without its semicolon
+      as_words.insert(std::move(statement));
+    }
+  }
+  bool hold(const std::string& sql) const {
+    return as_written.contains(sql) || as_words.contains(Words(sql).next_statement());
+  }
+};
+
+const OurTables& our_tables() {
+  static const OurTables tables;
   return tables;
 }
 
@@ -76,12 +106,12 @@ void require_our_tables(Database& database) {
   std::size_t found = 0;
   while (select.step()) {
     const std::string sql = select.text(1);
-    if (!our_tables().contains(Words(sql).next_statement()))
+    if (!our_tables().hold(sql))
       database.refuse("holds \"" + select.text(0) + "\", which is not as this regtune writes it: name another file " +
                       "with --cache FILE");
     ++found;
   }
-  if (found != our_tables().size())
+  if (found != our_tables().as_words.size())
     database.refuse("lacks tables that this regtune writes: move it away, or name another file with --cache FILE");
 }
 

@@ -11,8 +11,8 @@ namespace regtune {
 namespace {
 
 constexpr CliCommand kCommands[] = {CliCommand::tune,   CliCommand::analyze, CliCommand::check,
-                                    CliCommand::init,   CliCommand::lookup,  CliCommand::verify,
-                                    CliCommand::replay, CliCommand::tag,     CliCommand::bundle};
+                                    CliCommand::init,   CliCommand::lookup,  CliCommand::tag,
+                                    CliCommand::verify, CliCommand::replay,  CliCommand::bundle};
 
 std::string refusal(CliCommand command, const std::vector<std::string>& arguments) {
   try {

@@ -286,6 +286,16 @@ TEST(Cli, LookupIsASubcommand) {
   EXPECT_EQ(lookup_of({"lookup", "lookup"}).kernel, "lookup");
 }
 
+TEST(Cli, TagTakesWhatChangesTheSource) {
+  const Command command = parse_command_line({"tag", "k.cu", "-I", "inc", "--set", "n=5", "--", "-DX"});
+  const auto* tag = std::get_if<TagCommand>(&command.what);
+  ASSERT_TRUE(tag);
+  EXPECT_EQ(tag->of.source, "k.cu");
+  EXPECT_EQ(tag->of.flags.include_folders, Arguments{"inc"});
+  EXPECT_EQ(tag->of.flags.options, Arguments{"-DX"});
+  EXPECT_THROW(parse_command_line({"tag", "k.cu", "--margin", "1"}), Error);
+}
+
 TEST(Cli, LookupTakesNoOptionsOfATuning) {
   refusal({"lookup", "k", "--block", "128"});
   refusal({"lookup", "k", "--all"});
@@ -446,14 +456,6 @@ TEST(Cli, AnExportTakesAnyNumberOfKernels) {
   EXPECT_EQ(request.cache, "c.db");
   EXPECT_EQ(request.include_folders, Arguments{"inc"});
   EXPECT_TRUE(holds(refusal({"export", "f", "--", "-DX"}), "export compiles nothing"));
-}
-
-TEST(Cli, ATagDependsOnWhatTheCompilerIsGiven) {
-  const Command command = parse_command_line({"tag", "k.cu", "-k", "f<4>", "-I", "inc", "-D", "X=1", "--", "-DY"});
-  const auto& request = std::get<TagRequest>(command.what);
-  EXPECT_EQ(request.source, "k.cu");
-  EXPECT_EQ(request.flags.kernel, "f<4>");
-  EXPECT_EQ(request.flags.options, Arguments{"-DY"});
 }
 
 TEST(Cli, ABundleTakesWhatATuningTakes) {

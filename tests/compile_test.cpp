@@ -196,7 +196,8 @@ TEST_F(CompilePoolTest, NamesOfTemplatesComeBackMangled) {
 
 TEST_F(CompilePoolTest, BytesThatAreNoUtf8SurviveTheWay) {
   CompilePool pool(1, 120);
-  pool.submit({0, {"// caf\xe9\n#error caf\xe9\n", "caf\xe9.cu", {"--gpu-architecture=sm_90"}, {}}, {}, false});
+  pool.submit(
+      {0, NvrtcRequest{"// caf\xe9\n#error caf\xe9\n", "caf\xe9.cu", {"--gpu-architecture=sm_90"}, {}}, {}, false});
   const CompiledCode code = pool.next().value();
   EXPECT_FALSE(code.compiled);
   EXPECT_NE(code.failure.find("#error"), std::string::npos) << code.failure;

@@ -85,6 +85,52 @@ int main() { run<double>(table); k<<<1, 1>>>(nullptr, 1); printf("%zu\n", table.
   EXPECT_FALSE(unit.source_notes.empty());
 }
 
+bool say(const std::vector<std::string>& notes, const std::string& part) {
+  return std::any_of(notes.begin(), notes.end(),
+                     [&](const std::string& note) { return note.find(part) != std::string::npos; });
+}
+
+TEST_F(DeviceTextOfFile, NamesThatOtherHeadersOfTheHostBringAlongAreSupplied) {
+  const CompileUnit unit = unit_of(R"(#include <cstdio>
+struct Most {
+  template <typename T, typename U>
+  __device__ typename std::common_type<T, U>::type operator()(T t, U u) const { return t > u ? t : u; }
+};
+__device__ void check(cudaError_t error) { if (error != cudaSuccess) printf("%s\n", cudaGetErrorString(error)); }
+__global__ void k(uint32_t* a) { a[0] = Most()(a[1], a[2]); }
+int main() { k<<<1, 1>>>(nullptr); check(cudaSuccess); }
+)");
+  EXPECT_EQ(kernels_of(unit).size(), 1u);
+  EXPECT_FALSE(say(unit.source_notes, "does not compile")) << "nothing had to go";
+}
+
+TEST_F(DeviceTextOfFile, ExtensionsOfTheHostsCompilerAreTaken) {
+  const CompileUnit unit = unit_of(R"(#include <iostream>
+#define most(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a > _b ? _a : _b; })
+struct Pair { int x; int y; };
+__device__ int last(const Pair* pairs) { return pairs[1].y; }
+__global__ void k(int* a) {
+  Pair pairs[2] = {{.x = a[0], .y = a[1]}, {.x = a[2], .y = most(a[3], a[4])}};
+  a[5] = last(pairs);
+}
+int main() { k<<<1, 1>>>(nullptr); }
+)");
+  EXPECT_EQ(kernels_of(unit).size(), 1u);
+  EXPECT_TRUE(say(unit.source_notes, "statement expressions"));
+  EXPECT_TRUE(say(unit.source_notes, "designated initialisers"));
+}
+
+TEST_F(DeviceTextOfFile, AGuessThatDoesNotFitCostsNoFunctionThatOthersNeed) {
+  const CompileUnit unit = unit_of(R"(#include <vector>
+template <typename T> __device__ T next(T x) { static_assert(T(1) / T(2) == 0, "for integers"); return x % 7; }
+template <typename T> __global__ void g(T* a) { a[0] = next(a[0]); }
+__global__ void k(unsigned* a) { a[0] = next(a[0]); }
+int main() { k<<<1, 1>>>(nullptr); }
+)");
+  EXPECT_EQ(kernels_of(unit).size(), 2u) << "k, and g<int> after g<float>";
+  EXPECT_TRUE(say(unit.source_notes, "g<int>: its template arguments are a guess"));
+}
+
 TEST_F(DeviceTextOfFile, ClassesThatHoldTheHostsContainersCompile) {
   const CompileUnit unit = unit_of(R"(#include <map>
 #include <string>

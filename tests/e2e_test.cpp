@@ -345,6 +345,34 @@ TEST_F(EndToEnd, LookupOfNothingIsAMissAndMakesNoFile) {
   EXPECT_EQ(nlohmann::json::parse(json.out).at("found"), false);
 }
 
+// A file as a tuning left it, asked by the built program.
+TEST_F(EndToEnd, LookupSaysItsRung) {
+  std::filesystem::copy_file(source_folder() / "tests/data/caches/version_1.db", program_.cache());
+  const Ending exact = program_.run({"lookup", "sgemm", "--set", "n=1024", "--set", "m=64", "--gpu", "h200"});
+  EXPECT_EQ(exact.exit_code, 0) << exact.err;
+  EXPECT_TRUE(holds(exact.out, "match: exact\n"));
+  EXPECT_TRUE(holds(exact.out, "--maxrregcount=57"));
+  const Ending near = program_.run({"lookup", "sgemm", "--set", "n=4096", "--set", "m=64", "--json"});
+  EXPECT_EQ(near.exit_code, 0) << near.err;
+  EXPECT_TRUE(holds(near.err, "there is no GPU here: this is the answer for NVIDIA H200"));
+  const nlohmann::json document = nlohmann::json::parse(near.out);
+  EXPECT_EQ(document.at("lookup").at("match"), "nearest sizes");
+  EXPECT_EQ(document.at("lookup").at("size_distance"), 2);
+  EXPECT_EQ(record_from_json(document, "stdout").kernel, "_Z5sgemmPf");
+  EXPECT_EQ(program_.run({"lookup", "sgemm", "--set", "n=1024", "--set", "m=64", "--gpu", "Tesla T4"}).exit_code,
+            kMiss);
+  EXPECT_EQ(program_.run({"lookup", "sgemm", "--set", "n=1024", "--gpu", "h200"}).exit_code, kMiss) << "m is missing";
+}
+
+TEST_F(EndToEnd, TagIsTheSourceHashOfTheRecord) {
+  write_scale();
+  const Ending tag = program_.run({"tag", "scale.cu"});
+  EXPECT_EQ(tag.exit_code, 0) << tag.err;
+  const Ending analysis = program_.run({"scale.cu", "--json"});
+  EXPECT_EQ(tag.out, nlohmann::json::parse(analysis.out).at("source_hash").get<std::string>() + "\n");
+  EXPECT_NE(program_.run({"tag", "scale.cu", "--", "-DMORE"}).out, tag.out);
+}
+
 TEST_F(EndToEnd, RefusesACommandLineItDoesNotUnderstand) {
   write_scale();
   refuse(ErrorKind::usage, {"--nonsense"});

@@ -15,6 +15,7 @@
 #include "on_gpu.hpp"
 #include "program.hpp"
 #include "record_json.hpp"
+#include "regtune/lookup.hpp"
 #include "sqlite.hpp"
 
 namespace regtune {
@@ -265,7 +266,21 @@ TEST_F(TuneOnGpu, StoresWhatALookupFinds) {
   EXPECT_EQ(record.sizes, (Sizes{{"n", 4194304}}));
   EXPECT_TRUE(std::holds_alternative<Measurement>(record.trials.front().outcome));
 
-  EXPECT_EQ(program_.run({"lookup", "scale", "--set", "n=1024"}).exit_code, 1);
+  EXPECT_TRUE(holds(found.out, "match: exact\n"));
+
+  // The library, asked as a program with this GPU asks it.
+  CacheOptions options;
+  options.file = program_.cache();
+  options.system_files.emplace();
+  const Cache cache(options);
+  const Answer answer = cache.find({"scale", {{"n", 4194304}}}, record.gpu->id);
+  ASSERT_TRUE(answer) << (cache.problems().empty() ? "" : cache.problems().front());
+  EXPECT_EQ(answer.match, Match::exact);
+  EXPECT_EQ(answer->best.policy, record.trials.at(static_cast<std::size_t>(record.verdict->best_id)).variant.policy);
+  EXPECT_EQ(answer->gpu, record.gpu->id);
+  EXPECT_GT(answer->gpu.memory_clock_mhz, 0);
+
+  EXPECT_TRUE(holds(program_.run({"lookup", "scale", "--set", "n=1024"}).out, "match: nearest sizes, sizes 12.0"));
   EXPECT_EQ(program_.run({"lookup", "scale", "--set", "n=4194304", "--gpu", "Tesla T4"}).exit_code, 1);
   EXPECT_EQ(program_.run({"lookup", "other", "--set", "n=4194304"}).exit_code, 1);
 }

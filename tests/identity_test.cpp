@@ -11,6 +11,7 @@
 #include <iostream>
 
 #include "code_equality.hpp"
+#include "compile_request.hpp"
 #include "link_options.hpp"
 #include "nvjitlink.hpp"
 #include "nvrtc_compile.hpp"

@@ -67,6 +67,16 @@ TEST(KernelChoice, TheCompilersNameOfATemplateIdIsTheLastWord) {
   EXPECT_TRUE(says(missing, "'sgemm<64>'")) << missing.what();
 }
 
+TEST(KernelChoice, SaysWhyATextHasNoKernel) {
+  const Error off = refusal({}, {}, "#ifdef GPU\n__global__ void k(int* a) { a[0] = 1; }\n#endif\n");
+  EXPECT_TRUE(says(off, "an #if leaves out k (line 2)")) << off.what();
+  const Error elsewhere = refusal({}, {}, "__global__ void k(int* a);\n");
+  EXPECT_TRUE(says(elsewhere, "k (line 1) is declared here and has its body in another file")) << elsewhere.what();
+  const Error sliced = refusal({}, {}, "#define A\n#line 1 \"k.cu\"\n\n\n#line 40 \"k.cu\"\n__global__ void k();\n");
+  EXPECT_TRUE(says(sliced, "k (line 40)")) << sliced.what() << ": the author's line";
+  EXPECT_TRUE(says(refusal({}, {}, "int main() {}\n"), "is this the right file?"));
+}
+
 TEST(KernelChoice, SeveralAreListedAndNoneIsGuessed) {
   const Error error = refusal({kDecay, kSaxpy}, {});
   EXPECT_EQ(error.kind(), ErrorKind::several_kernels);

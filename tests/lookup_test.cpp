@@ -206,7 +206,7 @@ TEST_F(Lookup, RowsThatWentBadAreAMiss) {
   const auto change = [&](const char* sql) { Database::open(file(), Database::Mode::read_write_create).execute(sql); };
   for (const char* sql : {"UPDATE answer SET best_policy_first = 24 WHERE best_policy_first = 57",
                           "DELETE FROM answer WHERE id = 2", "UPDATE answer_group SET digest = 'x'",
-                          "DELETE FROM answer_group", "UPDATE answer SET in_source_macros = '1:a' WHERE id = 1",
+                          "DELETE FROM answer_group", "UPDATE answer SET in_source_macros = '1:a,1:b,' WHERE id = 1",
                           "UPDATE answer SET best_policy = 'something else' WHERE id = 1"}) {
     const fs::path whole = folder_.path() / "whole.db";
     fs::copy_file(file(), whole, fs::copy_options::overwrite_existing);

@@ -247,6 +247,7 @@ TEST_F(NvccBesideNvrtc, CompilesAuthorAndWinnerAndKeepsThem) {
     }
     EXPECT_LE(builds->comparison.codes.back().registers_per_thread, 48);
     ASSERT_EQ(builds->candidates.size(), 2u);
+    EXPECT_EQ(builds->candidates.front().id, 2) << "the trials' ids are those of NVRTC's codes";
     EXPECT_EQ(builds->candidates.front().kernel, "_Z1kPKfPfm") << "as nvcc spells its types";
   }
 }

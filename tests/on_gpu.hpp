@@ -65,7 +65,7 @@ class OnGpu : public testing::Test {
     out.writable = out.output = true;
     const auto n = static_cast<std::int32_t>(std::min<std::int64_t>(elements, 1 << 30));
     const ScalarPlan scalar{"n", std::string(reinterpret_cast<const char*>(&n), sizeof n), std::to_string(n)};
-    return {{}, {shape()}, {in, out, scalar}, {}, 1, {}};
+    return {{}, {shape()}, false, {in, out, scalar}, {}, 1, {}};
   }
 
   static LaunchShape shape() { return {{kElements / kThreads, 1, 1}, {kThreads, 1, 1}, 0}; }

@@ -119,11 +119,11 @@ TuneCommand tune_command(const CliValues& values, const CompilerArguments& compi
   request.measure.budget_s = budget_value(values);
   request.measure.timeout_ms = values.number_in("timeout", 0.01, 1e5).value() * 1000;
   request.measure.cold = values.flag("cold");
+  request.measure.never_restore = values.flag("no-restore");
   if (const std::optional<std::string> by = values.text("confirm")) {
     if (*by != "nvcc") throw Error(ErrorKind::usage, fmt::format("--confirm {}: there is nvcc only", *by));
     request.confirm_by_nvcc = true;
   }
-  request.measure.never_restore = values.flag("no-restore");
   command.style.all_rows = values.flag("all");
   command.record_file = values.text("record");
   return command;
@@ -171,6 +171,7 @@ InitRequest init_request(const CliValues& values, const CompilerArguments& compi
   request.source = values.subject();
   request.flags = description_flags(values, compiler_arguments);
   request.architecture = values.text("arch");
+  request.compiler = compiler_wish(values);
   request.device = values.integer("device").value();
   request.compile_limit_s = compile_limit_value(values);
   request.print = values.flag("print");
@@ -258,18 +259,6 @@ DbRequest db_request(const CliValues& values, CliCommand command) {
                                               values.subject(), fmt::join(request.arguments, " ")));
   if (request.verb != DbVerb::prune && (request.older_than_days || request.codes))
     throw Error(ErrorKind::usage, "--older-than and --codes belong to regtune db prune");
-  return request;
-}
-
-TagRequest tag_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
-  TagRequest request;
-  request.source = values.subject();
-  request.flags.kernel = values.text("kernel");
-  request.flags.tune = values.list("tune");
-  request.flags.include_folders = values.list("include-dir");
-  request.flags.pre_included_files = values.list("include");
-  request.flags.defines = values.list("define");
-  request.flags.options = compiler_arguments.kept;
   return request;
 }
 
@@ -373,6 +362,9 @@ Command parse_command_line(const Arguments& arguments) {
     case CliCommand::lookup:
       command.what = lookup_request(values);
       break;
+    case CliCommand::tag:
+      command.what = TagCommand{show_source_request(values, behind)};
+      break;
     case CliCommand::verify:
       command.what = verify_request(values);
       break;
@@ -381,9 +373,6 @@ Command parse_command_line(const Arguments& arguments) {
       break;
     case CliCommand::export_budgets:
       command.what = export_request(values);
-      break;
-    case CliCommand::tag:
-      command.what = tag_request(values, compiler);
       break;
     case CliCommand::db:
     case CliCommand::import_runs:

@@ -15,7 +15,6 @@
 #include "replay_command.hpp"
 #include "report.hpp"
 #include "show_source_command.hpp"
-#include "tag_command.hpp"
 #include "tune.hpp"
 #include "verify_command.hpp"
 
@@ -41,11 +40,15 @@ struct ReplayCommand {
   ReportStyle style;
 };
 
+struct TagCommand {
+  ShowSourceRequest of;
+};
+
 struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
   std::variant<ShowText, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand,
-               VerifyRequest, InitRequest, ExportRequest, TagRequest, BundleRequest, DbRequest>
+               VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

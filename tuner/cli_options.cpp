@@ -239,21 +239,6 @@ po::options_description bundle_options() {
   return options;
 }
 
-// What the tag depends on, and nothing else.
-po::options_description tag_options() {
-  po::options_description options("Tag (the same as the kernel is tuned with)");
-  options.add_options()                                                                                       //
-      ("kernel,k", po::value<std::string>()->value_name("NAME"), kOneKernel)                                  //
-      ("tune", po::value<Arguments>()->composing()->value_name("NAME=LIST"), "values of template arguments")  //
-      ("include-dir,I", po::value<Arguments>()->composing()->value_name("DIR"), "include folder")             //
-      ("include", po::value<Arguments>()->composing()->value_name("FILE"), "in front of the source")          //
-      ("define,D", po::value<Arguments>()->composing()->value_name("NAME[=X]"), "macro")                      //
-      ("json", po::bool_switch(), "one JSON document on stdout")                                              //
-      ("quiet,q", po::bool_switch(), "no talk on stderr")                                                     //
-      ("help,h", po::bool_switch(), "this text");
-  return options;
-}
-
 // The launch is the one that is stored.
 po::options_description verify_options() {
   po::options_description options("Verify");
@@ -277,6 +262,9 @@ po::options_description options_of(CliCommand command) {
     case CliCommand::check:
       options.add(launch_options(kSeveralKernels)).add(compile_options_for_several()).add(check_options());
       break;
+    case CliCommand::tag:
+      options.add(launch_options(kOneKernel)).add(compile_options());
+      break;
     case CliCommand::init:
       options.add(launch_options(kOneKernel)).add(compile_options()).add(init_options());
       break;
@@ -297,8 +285,6 @@ po::options_description options_of(CliCommand command) {
       return db_options("Import (cache files, and runs that --record wrote as .json)", false);
     case CliCommand::export_budgets:
       return export_options();  // nor does this ask one
-    case CliCommand::tag:
-      return tag_options();
   }
   options.add(general_options());
   return options;

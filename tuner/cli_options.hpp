@@ -14,10 +14,10 @@ enum class CliCommand {
   check,
   init,
   lookup,
+  tag,
   verify,
   replay,
   export_budgets,
-  tag,
   bundle,
   db,
   import_runs

@@ -157,7 +157,11 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
   buffers_.keep_as_reference();
   // A second launch on what the first left: a difference means that the kernel reads what it writes, so
   // each timed launch needs the initial data; or that it never gives the same result twice.
-  if (const Timed second = time_launches(candidate, 1); second.failure) return second.failure;
+  if (Timed second = time_launches(candidate, 1); second.failure) {
+    for (auto& [how, told] : second.failure->items())
+      told = "in its second launch, which finds what the first one left: " + told.get<std::string>();
+    return second.failure;
+  }
   restored_ = !buffers_.differences(true).empty();
   if (!restored_) return {};
   buffers_.restore();

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 
+#include "gnu_extensions.hpp"
+#include "macro_expansion.hpp"
 #include "source_scan.hpp"
 #include "stand_ins.hpp"
+#include "toolkit_headers.hpp"
 
 namespace regtune {
 namespace {
@@ -17,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostDepth = 60;            // of headers in headers
 constexpr std::size_t kMostFiles = 2000;  // of one project
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::uintmax_t kLargestHeader = 16 << 20;
 
 std::optional<std::string> read_text(const fs::path& path) {
@@ -49,34 +52,6 @@ void blank(std::string& text, std::size_t begin, std::size_t end) {
   wipe(begin + at, end);
 }
 
-// Headers of the toolkit that cost seconds or hold host code, and what a text says that uses them. An empty word: no
-// device code does.
-struct Library {
-  std::string_view prefix;
-  std::string_view word;
-};
-constexpr std::array<Library, 21> kLibraries = {{{"thrust/", "thrust"},
-                                                 {"cub/", "cub"},
-                                                 {"cooperative_groups", "cooperative_groups"},
-                                                 {"cuda/", "cuda"},
-                                                 {"curand_", "curand"},
-                                                 {"mma.h", "wmma"},
-                                                 {"curand.h", ""},
-                                                 {"cublas", ""},
-                                                 {"cusparse", ""},
-                                                 {"cusolver", ""},
-                                                 {"cufft", ""},
-                                                 {"cudnn", ""},
-                                                 {"nvml", ""},
-                                                 {"nvToolsExt", ""},
-                                                 {"nvtx3/", ""},
-                                                 {"cuda_profiler_api.h", ""},
-                                                 {"cudaProfiler.h", ""},
-                                                 {"cupti", ""},
-                                                 {"nvrtc.h", ""},
-                                                 {"cuda_gl_interop.h", ""},
-                                                 {"nvJitLink.h", ""}}};
-
 // Names that nvcc gives every source and the run-time compiler does not.
 bool uses_host_name(const SourceItem& item) {
   static const std::set<std::string> names = {
@@ -91,6 +66,14 @@ bool names_namespace(const SourceItem& item) {
   return item.kind == ItemKind::other && item.parent < 0 && item.uses.size() >= 2 && item.uses.size() <= 5 &&
          std::find(item.uses.begin(), item.uses.end(), "using") != item.uses.end() &&
          std::find(item.uses.begin(), item.uses.end(), "namespace") != item.uses.end();
+}
+
+// "a::b" -> a, b.
+std::vector<std::string> parts_of(const std::string& scope) {
+  std::vector<std::string> parts;
+  for (const Token& token : tokenize(scope))
+    if (token.kind == TokenKind::identifier) parts.push_back(spelling(scope, token));
+  return parts;
 }
 
 std::string quoted(const std::string& path) {
@@ -111,14 +94,17 @@ DeviceSlice::DeviceSlice(const fs::path& path, std::string text, SliceFolders fo
     if (auto included = read_text(file)) pre_included_.push_back(add_file(file, std::move(*included), 0));
   main_ = add_file(path, std::move(text), 0);
   for (const File& file : files_) {
-    if (file.found.launches) holds_host_code_ = true;
+    if (file.found.launches || file.is_rewritten) holds_host_code_ = true;
     for (const Include& include : file.includes)
       if (include.origin == Origin::stand_in || include.origin == Origin::nowhere || include.line.name == "cuda.h")
         holds_host_code_ = true;
-    for (const SourceItem& item : file.found.items)
+    for (const SourceItem& item : file.found.items) {
+      if (names_namespace(item)) in_use_.insert(item.uses.begin(), item.uses.end());
       if (item.kind == ItemKind::host_only || item.kind == ItemKind::function || uses_host_name(item))
         holds_host_code_ = true;
+    }
   }
+  write_macros_out();
   follow_names();
 }
 
@@ -131,6 +117,11 @@ int DeviceSlice::add_file(const fs::path& path, std::string text, int depth) {
   File file;
   file.path = path;
   file.text = std::move(text);
+  if (file.text.starts_with(kByteOrderMark)) file.text.replace(0, kByteOrderMark.size(), kByteOrderMark.size(), ' ');
+  if (auto rewritten = with_lambdas_for_statement_expressions(file.text)) {
+    file.text = std::move(*rewritten);
+    file.is_rewritten = true;
+  }
   file.found = source_items(file.text);
   file.refused.assign(file.found.items.size(), false);
   for (const IncludeLine& line : file.found.includes) file.includes.push_back({line, Origin::nowhere, -1});
@@ -168,7 +159,7 @@ void DeviceSlice::resolve(File& file, int depth) {
   }
 }
 
-// From the kernels, and from what is marked as the device's, to everything that they name.
+// From the kernels to everything that they name, as far as the namespaces that they name lead.
 void DeviceSlice::follow_names() {
   std::multimap<std::string, std::pair<File*, std::size_t>> declared;
   std::set<std::string> kernel_macros;  // macros that write __global__
@@ -188,54 +179,73 @@ void DeviceSlice::follow_names() {
   }
   reached_.clear();
   std::vector<std::string> open = wanted_;
+  for (const LaunchedInstance& instance : instances())
+    for (const Token& token : tokenize(instance.name))
+      if (token.kind == TokenKind::identifier) open.push_back(spelling(instance.name, token));
   const auto keep = [&open](File& file, std::size_t i) {
     const SourceItem& item = file.found.items[i];
     const bool parent_is_out = item.parent >= 0 && file.refused[static_cast<std::size_t>(item.parent)];
     if (file.kept[i] || file.refused[i] || parent_is_out || item.kind == ItemKind::host_only) return;
     file.kept[i] = true;
     open.insert(open.end(), item.uses.begin(), item.uses.end());
+    for (const std::string& part : parts_of(item.scope)) open.push_back(part);
+  };
+  // What stands in a namespace that nothing has named yet waits for that, by its last part.
+  std::multimap<std::string, std::pair<File*, std::size_t>> waiting;
+  const auto keep_in_sight = [&](File& file, std::size_t i, const std::string& name) {
+    const SourceItem& item = file.found.items[i];
+    const std::vector<std::string> parts = parts_of(item.scope);
+    const bool is_wanted = std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
+    const bool in_sight =
+        is_wanted || parts.empty() || reached_.count(parts.back()) > 0 || in_use_.count(parts.back()) > 0;
+    if (in_sight)
+      keep(file, i);
+    else
+      waiting.emplace(parts.back(), std::pair(&file, i));
   };
   for (File& file : files_)
     for (std::size_t i = 0; i < file.found.items.size(); ++i) {
       const SourceItem& item = file.found.items[i];
-      const auto is_made_by = [&item](const std::set<std::string>& macros) {
-        return std::any_of(item.uses.begin(), item.uses.end(),
-                           [&](const std::string& use) { return macros.count(use) > 0; });
-      };
-      // Nobody names an operator, so that following names would never come to it.
-      const bool device_operator = item.is_operator && is_made_by(device_macros);
-      const bool root = item.kind == ItemKind::kernel || item.kind == ItemKind::device || device_operator ||
-                        is_made_by(kernel_macros);
-      if (item.parent < 0 && item.kind != ItemKind::macro && root) keep(file, i);
+      if (item.kind == ItemKind::kernel || !is_root(item, kernel_macros, device_macros)) continue;
+      keep_in_sight(file, i, "");
     }
+  for (File& file : files_)
+    for (std::size_t i = 0; i < file.found.items.size(); ++i)
+      if (file.found.items[i].kind == ItemKind::kernel && file.found.items[i].parent < 0) keep(file, i);
   while (!open.empty()) {
     const std::string name = std::move(open.back());
     open.pop_back();
     if (!reached_.insert(name).second) continue;
     const auto [begin, end] = declared.equal_range(name);
-    for (auto at = begin; at != end; ++at) keep(*at->second.first, at->second.second);
+    for (auto at = begin; at != end; ++at) keep_in_sight(*at->second.first, at->second.second, name);
+    const auto [first, last] = waiting.equal_range(name);
+    for (auto at = first; at != last; ++at) keep(*at->second.first, at->second.second);
   }
 }
 
-// "#define max(a, b) ({ ... })": a statement in an expression, which is GNU's and not the run-time compiler's. CUDA has
-// functions of both names.
-bool DeviceSlice::is_own_extremum(const File& file, const SourceItem& item) {
-  if (item.kind != ItemKind::macro || (item.names.front() != "max" && item.names.front() != "min")) return false;
-  const std::string_view written = std::string_view(file.text).substr(item.begin, item.end - item.begin);
-  return written.find("({") != std::string_view::npos;
+// Where names are followed from, beside the kernels. An operator is called without being named.
+bool DeviceSlice::is_root(const SourceItem& item, const std::set<std::string>& kernel_macros,
+                          const std::set<std::string>& device_macros) const {
+  if (item.parent >= 0 || item.kind == ItemKind::macro) return false;
+  const auto is_made_by = [&item](const std::set<std::string>& macros) {
+    return std::any_of(item.uses.begin(), item.uses.end(),
+                       [&](const std::string& use) { return macros.count(use) > 0; });
+  };
+  return is_made_by(kernel_macros) ||
+         (item.is_operator && (item.kind == ItemKind::device || is_made_by(device_macros)));
 }
 
 bool DeviceSlice::is_needed_include(const Include& include) const {
   const std::string& name = include.line.name;
-  if (include.origin == Origin::nowhere) return false;
+  if (include.origin == Origin::nowhere || !can_serve_device(name)) return false;
   if (include.origin == Origin::stand_in && !name.starts_with("cub/"))
     return name.ends_with(".h") || name == "cassert" || reached_.count("std") > 0;
-  for (const Library& library : kLibraries)
-    if (name.starts_with(library.prefix))
-      return !library.word.empty() && std::any_of(reached_.begin(), reached_.end(), [&](const std::string& word) {
-        return word.find(library.word) != std::string::npos;
-      });
-  return true;
+  const std::optional<std::string> library = library_word(name);
+  if (!library) return true;
+  return !library->empty() &&
+         (libraries_.count(*library) > 0 || std::any_of(reached_.begin(), reached_.end(), [&](const std::string& word) {
+            return word.find(*library) != std::string::npos;
+          }));
 }
 
 std::string DeviceSlice::blanked(const File& file) const {
@@ -246,7 +256,6 @@ std::string DeviceSlice::blanked(const File& file) const {
   };
   for (std::size_t i = 0; i < file.found.items.size(); ++i) {
     const SourceItem& item = file.found.items[i];
-    if (is_own_extremum(file, item)) wipe_directive(item.begin, item.end);
     if (item.kind == ItemKind::macro) continue;
     const bool out = file.refused[i] || item.kind == ItemKind::host_only;
     if (item.parent < 0) {
@@ -334,6 +343,13 @@ std::optional<std::size_t> DeviceSlice::culprit(const File& file, int line) {
   return index;
 }
 
+// "using namespace" may name what a header has that was left out.
+bool DeviceSlice::asks_for_library(const SourceItem& item) {
+  return names_namespace(item) && std::any_of(item.uses.begin(), item.uses.end(), [&](const std::string& use) {
+           return is_library_word(use) && libraries_.insert(use).second;
+         });
+}
+
 bool DeviceSlice::take_out(const std::vector<Complaint>& complaints) {
   // Found first and taken out afterwards: a second complaint about a member must not take its class along.
   std::vector<std::pair<File*, std::size_t>> culprits;
@@ -341,14 +357,50 @@ bool DeviceSlice::take_out(const std::vector<Complaint>& complaints) {
     for (File& file : files_)
       if (file.path.string() == complaint.file)
         if (const auto index = culprit(file, complaint.line)) culprits.emplace_back(&file, *index);
-  for (const auto& [file, index] : culprits) file->refused[index] = true;
+  for (const auto& [file, index] : culprits)
+    if (!asks_for_library(file->found.items[index])) file->refused[index] = true;
   if (!culprits.empty()) follow_names();
   return !culprits.empty();
 }
 
+void DeviceSlice::write_macros_out() {
+  MacroTable macros;
+  bool any_template = false;
+  for (const File& file : files_) {
+    read_macros(file.text, macros);
+    any_template = any_template || (file.text.find("__global__") != std::string::npos &&
+                                    file.text.find("template") != std::string::npos);
+  }
+  if (!any_template) return;
+  for (const File& file : files_) {
+    WrittenOut written{with_macros_written_out(file.text, macros), {}};
+    written.items = source_items(written.text);
+    written_out_.push_back(std::move(written));
+  }
+}
+
+bool DeviceSlice::bring_back(const std::vector<std::string>& names) {
+  bool any = false;
+  for (const std::string& name : names) {
+    if (std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end()) continue;
+    for (const File& file : files_)
+      for (std::size_t i = 0; i < file.found.items.size(); ++i) {
+        const SourceItem& item = file.found.items[i];
+        const bool declares = std::find(item.names.begin(), item.names.end(), name) != item.names.end();
+        const bool may_return = item.parent < 0 && item.kind != ItemKind::macro && item.kind != ItemKind::host_only;
+        if (!declares || !may_return || file.kept[i] || file.refused[i]) continue;
+        wanted_.push_back(name);
+        any = true;
+        break;
+      }
+  }
+  if (any) follow_names();
+  return any;
+}
+
 std::vector<LaunchedInstance> DeviceSlice::instances() const {
   std::vector<ScannedText> texts;
-  for (const File& file : files_) texts.push_back({file.text, &file.found});
+  for (const WrittenOut& written : written_out_) texts.push_back({written.text, &written.items});
   return launched_instances(texts, refusals_);
 }
 
@@ -358,8 +410,6 @@ std::vector<std::string> DeviceSlice::notes() const {
     std::set<std::string> out, refused, absent;
     for (std::size_t i = 0; i < file.found.items.size(); ++i) {
       const SourceItem& item = file.found.items[i];
-      if (is_own_extremum(file, item))
-        refused.insert(fmt::format("the macro {} (line {}), for CUDA's own function", item.names.front(), item.line));
       if (item.names.empty() || item.kind == ItemKind::macro) continue;
       if (file.refused[i])
         refused.insert(fmt::format("{} (line {})", item.names.front(), item.line));
@@ -370,6 +420,8 @@ std::vector<std::string> DeviceSlice::notes() const {
       if (include.origin != Origin::project && !is_needed_include(include))
         absent.insert("<" + include.line.name + ">");
     const std::string where = file.path.string();
+    if (file.is_rewritten)
+      notes.push_back(where + ": GNU statement expressions, ({ ... }), are compiled as lambdas called on the spot");
     if (!out.empty())
       notes.push_back(fmt::format("{}: left out, since no kernel names it: {}", where, fmt::join(out, ", ")));
     if (!refused.empty())

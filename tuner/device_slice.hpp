@@ -45,6 +45,9 @@ class DeviceSlice {
   // the toolkit.
   bool take_out(const std::vector<Complaint>& complaints);
 
+  // Keeps what declares these names, which the compiler misses. False where nothing more does.
+  bool bring_back(const std::vector<std::string>& names);
+
   // Of the kernel templates, for the compiler to make code of.
   std::vector<LaunchedInstance> instances() const;
   // The compiler does not take the instance of that kernel.
@@ -64,16 +67,26 @@ class DeviceSlice {
     std::filesystem::path path;
     std::string text;
     SourceItems found;
+    bool is_rewritten = false;  // an extension of the host's compiler
     std::vector<Include> includes;
     std::vector<bool> kept;     // by item
     std::vector<bool> refused;  // by item: the compiler's word
   };
 
+  // What the search for launches reads: the text with its macros written out, and what is in that.
+  struct WrittenOut {
+    std::string text;
+    SourceItems items;
+  };
+
   int add_file(const std::filesystem::path& path, std::string text, int depth);
   void resolve(File& file, int depth);
+  void write_macros_out();
   void follow_names();
-  static bool is_own_extremum(const File& file, const SourceItem& item);
+  bool is_root(const SourceItem& item, const std::set<std::string>& kernel_macros,
+               const std::set<std::string>& device_macros) const;
   bool is_needed_include(const Include& include) const;
+  bool asks_for_library(const SourceItem& item);
   static std::optional<std::size_t> culprit(const File& file, int line);
   void render(int index, std::vector<int>& open, std::string& out) const;
   std::string blanked(const File& file) const;
@@ -82,9 +95,12 @@ class DeviceSlice {
   std::vector<std::string> wanted_;
   std::vector<File> files_;  // the main one is main_
   std::vector<int> pre_included_;
+  std::vector<WrittenOut> written_out_;  // empty where no kernel is a template
   int main_ = 0;
   std::map<std::filesystem::path, int> known_;
   std::set<std::string> reached_;        // names
+  std::set<std::string> in_use_;         // namespaces that a "using namespace" names
+  std::set<std::string> libraries_;      // of the toolkit, that a "using namespace" asks for
   std::map<std::string, int> refusals_;  // of instances, by kernel
   bool holds_host_code_ = false;
 };

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <set>
 
+#include "gnu_extensions.hpp"
 #include "regtune/error.hpp"
 #include "source_scan.hpp"
 #include "stand_ins.hpp"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr int kMostTries = 25;
 constexpr std::size_t kMostErrorsTold = 12;
+const std::string kNewerStandard = "-std=c++20";
 
 // "NVRTC 13.0.88" -> 13000, as CUDA_VERSION says it.
 int cuda_version(const std::string& compiler) {
@@ -50,6 +53,12 @@ std::vector<std::string> project_folders(const CompileUnit& unit) {
   return folders;
 }
 
+bool says_standard(const CompileUnit& unit) {
+  return std::any_of(unit.options.begin(), unit.options.end(), [](const std::string& option) {
+    return option.starts_with("-std") || option.starts_with("--std");
+  });
+}
+
 CompiledCode try_to_compile(const CompileUnit& unit, CompilePool& pool) {
   // LTO-IR where it can be had: the front end's word is what counts, and machine code takes longer.
   const bool linked = pool.identity().why_no_linker.empty() && !pool.identity().linker.empty();
@@ -68,16 +77,85 @@ std::optional<std::string> missing_header(const std::string& complaint) {
   return complaint.substr(begin, complaint.find('"', begin) - begin);
 }
 
-// The compiler names the instance that it was making, or the kernel.
+// The name in "identifier "uint32_t" is undefined", "namespace "std" has no member "common_type"".
+std::optional<std::string> missing_name(const std::string& complaint) {
+  const std::string_view member = "has no member \"";
+  std::size_t begin = complaint.find("identifier \"");
+  if (const std::size_t at = complaint.find(member); at != std::string::npos)
+    begin = at + member.size();
+  else if (begin != std::string::npos && complaint.find("is undefined", begin) != std::string::npos)
+    begin += 12;
+  else
+    return {};
+  return complaint.substr(begin, complaint.find('"', begin) - begin);
+}
+
+std::vector<std::string> missing_names(const std::vector<Complaint>& complaints) {
+  std::vector<std::string> names;
+  for (const Complaint& complaint : complaints)
+    if (auto name = missing_name(complaint.text)) names.push_back(std::move(*name));
+  return names;
+}
+
+bool says_word(const std::string& text, const std::string& word) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_part(text[at - 1])) && (end == text.size() || !is_part(text[end]))) return true;
+  }
+  return false;
+}
+
+// The kernels that the compiler names as those whose instance it was making when it met an error.
+bool refuse_guesses(const std::string& log, DeviceSlice& slice) {
+  std::set<std::string> refused;
+  for (std::size_t at = log.find("instantiation of \""); at != std::string::npos;
+       at = log.find("instantiation of \"", at + 1)) {
+    const std::string line = log.substr(at, log.find('\n', at) - at);
+    for (const LaunchedInstance& instance : slice.instances())
+      if (instance.is_guess && says_word(line, instance.kernel)) refused.insert(instance.kernel);
+  }
+  for (const std::string& kernel : refused) slice.refuse_instance(kernel);
+  return !refused.empty();
+}
+
+// Where nothing else helps: the instances of all kernels that the compiler's log names.
 bool refuse_instances(const std::string& log, DeviceSlice& slice) {
   std::set<std::string> guessed;
   std::set<std::string> launched;
   for (const LaunchedInstance& instance : slice.instances())
-    if (log.find(instance.kernel) != std::string::npos)
-      (instance.is_guess ? guessed : launched).insert(instance.kernel);
+    if (says_word(log, instance.kernel)) (instance.is_guess ? guessed : launched).insert(instance.kernel);
   const std::set<std::string>& refused = guessed.empty() ? launched : guessed;
   for (const std::string& kernel : refused) slice.refuse_instance(kernel);
   return !refused.empty();
+}
+
+// What can be given beside the text: headers that the toolkit's headers miss, stand-ins for names that the author had
+// from a header of the host's, a newer C++ for what the host's compiler takes in an older one. True where one was.
+bool supply(const std::vector<Complaint>& complaints, CompileUnit& unit, std::vector<std::string>& headers) {
+  bool any = false;
+  const auto add = [&any](std::vector<std::string>& list, const std::optional<std::string>& entry) {
+    if (!entry || std::count(list.begin(), list.end(), *entry) > 0) return;
+    list.push_back(*entry);
+    any = true;
+  };
+  for (const Complaint& complaint : complaints) {
+    add(unit.empty_headers, missing_header(complaint.text));
+    if (const auto name = missing_name(complaint.text)) add(headers, stand_in_that_declares(*name));
+    const bool is_expression = complaint.text.find("expected an expression") != std::string::npos;
+    if (is_expression && !says_standard(unit) && has_designated_initialisers(unit.device_text))
+      add(unit.fixed_options, kNewerStandard);
+  }
+  return any;
+}
+
+std::vector<std::string> notes_of(const DeviceSlice& slice, const CompileUnit& unit) {
+  std::vector<std::string> notes = slice.notes();
+  for (const std::string& header : unit.empty_headers)
+    notes.push_back(fmt::format("<{}>: not found, and taken to be empty", header));
+  if (std::count(unit.fixed_options.begin(), unit.fixed_options.end(), kNewerStandard) > 0)
+    notes.push_back(fmt::format("compiled with {}, for its designated initialisers", kNewerStandard));
+  return notes;
 }
 
 // The errors, without the warnings between them.
@@ -122,30 +200,24 @@ CompileUnit unit_for_device(CompileUnit unit, const LaunchDescription& descripti
     return as_it_is;
   }
 
-  const std::string prologue = stand_in_prologue(cuda_version(pool.identity().name));
+  const int version = cuda_version(pool.identity().name);
+  std::vector<std::string> headers;
   std::string log;
   for (int tries = 0; tries < kMostTries; ++tries) {
-    set_device_text(sliced, prologue + slice.text(), description.kernel);
+    set_device_text(sliced, stand_in_prologue(version, headers) + slice.text(), description.kernel);
     sliced.launched_instances.clear();
     for (const LaunchedInstance& instance : slice.instances()) sliced.launched_instances.push_back(instance.name);
     const CompiledCode code = try_to_compile(sliced, pool);
     if (code.compiled) {
-      sliced.source_notes = slice.notes();
-      for (const std::string& header : sliced.empty_headers)
-        sliced.source_notes.push_back(fmt::format("<{}>: not found, and taken to be empty", header));
+      sliced.source_notes = notes_of(slice, sliced);
       return sliced;
     }
     log = code.failure;
     const std::vector<Complaint> complaints = complaints_in(log);
-    bool changed = false;
-    for (const Complaint& complaint : complaints)
-      if (const auto header = missing_header(complaint.text);
-          header && std::count(sliced.empty_headers.begin(), sliced.empty_headers.end(), *header) == 0) {
-        sliced.empty_headers.push_back(*header);
-        changed = true;
-      }
-    changed = slice.take_out(complaints) || changed;
-    if (!changed && !refuse_instances(log, slice)) break;
+    // From what changes least to what changes most.
+    const bool changed = supply(complaints, sliced, headers) || slice.bring_back(missing_names(complaints)) ||
+                         refuse_guesses(log, slice) || slice.take_out(complaints) || refuse_instances(log, slice);
+    if (!changed) break;
   }
   std::string told = fmt::format("{}: {} takes neither the file as it is nor its device part:\n{}",
                                  unit.source.path.string(), pool.identity().name, errors_of(log, complaints_in(log)));

@@ -6,10 +6,10 @@
 
 #include <map>
 
+#include "compilation.hpp"
 #include "compile.hpp"
 #include "description_text.hpp"
 #include "device.hpp"
-#include "device_text.hpp"
 #include "regtune/error.hpp"
 #include "source.hpp"
 #include "study_scope.hpp"
@@ -74,15 +74,22 @@ InitResult init(const InitRequest& request, Progress& progress) {
   refuse_described(source);
   LaunchDescription description = launch_description(source, request.flags);
   Device device(request.device);
-  CompilePool pool(1, request.compile_limit_s);
-  const std::string architecture = architectures_meant(request.architecture, request.device, pool.identity()).front();
-  const CompileUnit unit =
-      unit_for_device(compile_unit(source, description, architecture, pool.identity()), description, pool);
+  CompilePool pool(1, request.compile_limit_s, request.compiler.nvcc_file);
+  const CompilationRequest wanted{source, description,
+                                  architectures_meant(request.architecture, request.device, pool.identity()).front(),
+                                  request.compiler.only};
   progress.stage("compiling " + source.path.string());
-  const CompiledCode code = pool.prepare({0, compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, false});
+  const auto unit = [&] {
+    try {
+      return unit_to_compile(wanted, pool);
+    } catch (const Error& refusal) {
+      return unit_for_nvcc_instead(wanted, refusal, pool, progress);
+    }
+  }();
+  const CompiledCode code = pool.prepare({0, request_for(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, false});
   if (!code.compiled)
     throw Error(ErrorKind::source_not_compiled, fmt::format("{}: {} does not compile it:\n{}", source.path.string(),
-                                                            pool.identity().name, code.failure));
+                                                            pool.identity(unit.front_end).name, code.failure));
   const KernelSignature signature = described_kernel(unit, description, code);
   if (!description.kernel) description.kernel = signature.name;
   const std::int64_t memory_bytes = device.state() ? device.state()->memory_bytes : 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compilation.hpp"
 #include "description.hpp"
 #include "inference.hpp"
 #include "progress.hpp"
@@ -16,6 +17,7 @@ namespace regtune {
 struct InitRequest {
   std::filesystem::path source;
   DescriptionFlags flags;                   // what is known already
+  CompilerWish compiler;
   std::optional<std::string> architecture;  // one
   int device = 0;
   double compile_limit_s = 600;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "regtune/error.hpp"
 #include "source_scan.hpp"
@@ -23,6 +24,38 @@ std::string hint_for_templates(std::string_view source_text) {
     if (kernel.is_template)
       text += fmt::format("\n  {} is a template: name its arguments, --kernel '{}<...>'", kernel.name, kernel.name);
   return text;
+}
+
+// The author's line of what stands at that line of a text: its #line directives count.
+int authors_line(std::string_view text, int line) {
+  int current = 0;  // of the text line at hand
+  for (std::size_t at = 0; line > 0 && at <= text.size(); --line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    constexpr std::string_view directive = "#line ";
+    ++current;
+    if (text.substr(at, directive.size()) == directive) {
+      int told = 0;
+      std::from_chars(text.data() + at + directive.size(), text.data() + end, told);
+      current = told - 1;
+    }
+    at = end + 1;
+  }
+  return current;
+}
+
+// Why a text that compiles gave no kernel, as far as the text tells.
+std::string why_no_kernel(std::string_view source_text) {
+  if (const std::string hint = hint_for_templates(source_text); !hint.empty()) return ":" + hint;
+  std::string declared;
+  for (const ScannedKernel& kernel : scan_kernels(source_text)) {
+    if (kernel.is_definition)
+      return fmt::format("; an #if leaves out {} (line {}): define with -D what it asks for", kernel.name,
+                         authors_line(source_text, kernel.line));
+    if (declared.empty())
+      declared = fmt::format("; {} (line {}) is declared here and has its body in another file", kernel.name,
+                             authors_line(source_text, kernel.line));
+  }
+  return declared.empty() ? "; is this the right file?" : declared;
 }
 
 }  // namespace
@@ -50,10 +83,7 @@ KernelSignature choose_kernel(const Cubin& cubin, std::string_view source_text, 
                             list_of(meant)));
   if (all.empty())
     throw Error(ErrorKind::no_kernel,
-                fmt::format("{}: no kernel (__global__ function) was compiled{}", file,
-                            hint_for_templates(source_text).empty() ? "; is this the right file, and is the kernel "
-                                                                      "switched off by an #if?"
-                                                                    : ":" + hint_for_templates(source_text)));
+                fmt::format("{}: no kernel (__global__ function) was compiled{}", file, why_no_kernel(source_text)));
   throw Error(ErrorKind::no_kernel,
               fmt::format("{}: no kernel is called '{}'; there are:{}{}", file, wanted.value_or(lowered_name),
                           list_of(all), hint_for_templates(source_text)));

@@ -60,7 +60,7 @@ struct LaunchDescription {
   std::vector<ArgumentDescription> arguments;
   std::vector<ArgumentDescription> globals = {};       // __constant__ and __device__ variables
   std::vector<std::string> options;                    // the author's compiler options
-  std::vector<std::string> nvcc_options;               // beside them, where nvcc compiles the file
+  std::vector<std::string> nvcc_options;               // beside the options, where nvcc compiles the file
   std::vector<std::filesystem::path> include_folders;  // absolute, or relative to the source's folder
   std::optional<std::uint64_t> seed;
   std::filesystem::path base_folder;  // data files are relative to it

@@ -30,26 +30,44 @@ std::optional<GpuId> stored_gpu(const std::vector<StoredRun>& runs, const std::o
   return best ? std::optional(best->gpu) : std::nullopt;
 }
 
+// Of all that is stored of the kernel; nothing where there are several or none.
+std::optional<Sizes> only_sizes(const std::vector<StoredRun>& stored, const std::optional<GpuId>& gpu) {
+  std::optional<Sizes> sizes;
+  for (const StoredRun& run : stored) {
+    if (gpu && gpu_model_key(run.gpu.name) != gpu_model_key(gpu->name)) continue;
+    if (sizes && *sizes != run.sizes) return {};
+    sizes = run.sizes;
+  }
+  return sizes;
+}
+
 struct AskedFor {
   KernelKey key;
   std::optional<GpuId> gpu;
   bool gpu_is_assumed = false;
 };
 
-AskedFor asked_for(const LookupRequest& request, const std::vector<StoredRun>& runs) {
-  AskedFor asked{{request.kernel, sizes_from(request.sizes, "--set")}, {}};
+void add_gpu(AskedFor& asked, const LookupRequest& request, const std::vector<StoredRun>& runs) {
   if (request.gpu) {
     asked.gpu = stored_gpu(runs, request.gpu, asked.key.sizes).value_or(GpuId{*request.gpu});
-    return asked;
+    return;
   }
   Device device(request.device);
   if (const auto& state = device.state()) {
     asked.gpu = state->id;
     asked.key.driver = state->driver_version;
-    return asked;
+    return;
   }
   asked.gpu = stored_gpu(runs, {}, asked.key.sizes);
   asked.gpu_is_assumed = asked.gpu.has_value();
+}
+
+AskedFor asked_for(const LookupRequest& request, const std::vector<StoredRun>& runs) {
+  AskedFor asked{{request.kernel, sizes_from(request.sizes, "--set")}, {}};
+  add_gpu(asked, request, runs);
+  // Whoever names no sizes means the only ones that there are.
+  if (request.sizes.empty())
+    if (const auto sizes = only_sizes(runs, asked.gpu)) asked.key.sizes = *sizes;
   return asked;
 }
 
@@ -64,11 +82,10 @@ std::string_view reason_of(Miss miss) {
   }
 }
 
-std::string miss_text(const std::filesystem::path& file, const AskedFor& asked, Miss miss,
-                      const std::vector<StoredRun>& stored) {
+std::string miss_text(const std::string& file, const AskedFor& asked, Miss miss, const std::vector<StoredRun>& stored) {
   std::string text =
-      fmt::format("{}: nothing is stored for {} with {} on {}{}", file.string(), asked.key.kernel,
-                  spell_sizes(asked.key.sizes), asked.gpu ? asked.gpu->name : "any GPU", reason_of(miss));
+      fmt::format("{}: nothing is stored for {} with {} on {}{}", file, asked.key.kernel, spell_sizes(asked.key.sizes),
+                  asked.gpu ? asked.gpu->name : "any GPU", reason_of(miss));
   for (const StoredRun& run : stored)
     text += fmt::format("\n  stored: {} with {} on {}", run.signature, spell_sizes(run.sizes), run.gpu.name);
   if (stored.empty()) text += "; no kernel of that name was tuned into it";
@@ -101,24 +118,14 @@ std::optional<Store> open_readable(const std::filesystem::path& file) {
   }
 }
 
-// Of all that is stored of the kernel; nothing where there are several or none.
-std::optional<Sizes> only_sizes(const std::vector<StoredRun>& stored, const std::optional<GpuId>& gpu) {
-  std::optional<Sizes> sizes;
-  for (const StoredRun& run : stored) {
-    if (gpu && gpu_model_key(run.gpu.name) != gpu_model_key(gpu->name)) continue;
-    if (sizes && *sizes != run.sizes) return {};
-    sizes = run.sizes;
-  }
-  return sizes;
-}
-
 }  // namespace
 
 LookupAnswer look_up(const LookupRequest& request) {
-  const std::filesystem::path file = request.cache ? *request.cache : default_cache_path();
-  const std::optional<Store> store = Store::open_existing(file);  // what is wrong with it is said at once
   CacheOptions options;
-  options.file = file;
+  options.file = request.cache ? request.cache : find_default_cache_path();
+  const std::string file = options.file ? options.file->string() : "no cache";
+  std::optional<Store> store;
+  if (options.file) store = Store::open_existing(*options.file);  // what is wrong with it is said at once
   const Cache cache(options);
   std::vector<StoredRun> stored;
   for (const std::filesystem::path& layer : cache.files())
@@ -126,13 +133,10 @@ LookupAnswer look_up(const LookupRequest& request) {
       for (StoredRun& run : readable->list(request.kernel)) stored.push_back(std::move(run));
   LookupAnswer answer;
   if (!store && stored.empty()) {
-    answer.miss = fmt::format("{}: nothing is stored there yet; run regtune on the kernel first", file.string());
+    answer.miss = fmt::format("{}: nothing is stored there yet; run regtune on the kernel first", file);
     return answer;
   }
-  AskedFor asked = asked_for(request, stored);
-  // Whoever names no sizes means the only ones that there are.
-  if (request.sizes.empty())
-    if (const auto sizes = only_sizes(stored, asked.gpu)) asked.key.sizes = *sizes;
+  const AskedFor asked = asked_for(request, stored);
   const Answer found = asked.gpu ? cache.find(asked.key, *asked.gpu) : Answer{};
   answer.notes = cache.problems();
   if (!found || (request.exact_only && found.match != Match::exact)) {

@@ -35,6 +35,15 @@ int run(const ShowSourceRequest& request, const Command& command) {
   return 0;
 }
 
+int run(const TagCommand& tag, const Command& command) {
+  const std::string hash = source_tag(tag.of);
+  if (command.json)
+    print_document({{"tag", hash}});
+  else
+    fmt::print("{}\n", hash);
+  return 0;
+}
+
 void write_record(const TuningRecord& record, const std::filesystem::path& file) {
   std::ofstream out(file);
   out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
@@ -180,15 +189,6 @@ int run(const BundleRequest& request, const Command& command) {
     print_document({{"file", result.file.string()}, {"bytes", result.bytes}, {"compiler", result.compiler}});
   else
     fmt::print("{}", bundle_text(result));
-  return 0;
-}
-
-int run(const TagRequest& request, const Command& command) {
-  const std::string tag = source_tag(request);
-  if (command.json)
-    print_document({{"source", request.source.string()}, {"source_tag", tag}});
-  else
-    fmt::print("{}\n", tag);
   return 0;
 }
 

@@ -22,6 +22,11 @@ std::vector<int> wanted_trials(const TuningRecord& record) {
   return ids;
 }
 
+// A bench knows a code by its id, and those of NVRTC's codes are taken.
+int candidate_id(const TuningRecord& record, int variant_id) {
+  return static_cast<int>(record.trials.size()) + variant_id;
+}
+
 Build build_of(const TuningRecord& record, int id) {
   const Variant& variant = record.trials.at(static_cast<std::size_t>(id)).variant;
   return {variant.policy, variant.choice};
@@ -123,8 +128,8 @@ std::optional<NvccBuilds> compile_by_nvcc(const CompilationRequest& request, con
     code.registers_per_thread = codes[i].facts->registers_per_thread;
     code.spill_store_bytes = codes[i].facts->spill_store_bytes;
     code.spill_load_bytes = codes[i].facts->spill_load_bytes;
-    result.candidates.push_back(
-        {ids[i], codes[i].kernel, codes[i].cubin, record.trials.at(static_cast<std::size_t>(ids[i])).shape});
+    result.candidates.push_back({candidate_id(record, ids[i]), codes[i].kernel, codes[i].cubin,
+                                 record.trials.at(static_cast<std::size_t>(ids[i])).shape});
   }
   return result;
 }
@@ -133,7 +138,7 @@ void confirm_by_nvcc(Bench& bench, const TuningRecord& record, double budget_s, 
   if (!record.verdict) return;
   const auto candidate_of = [&](int id) {
     return std::find_if(builds.candidates.begin(), builds.candidates.end(),
-                        [&](const Candidate& candidate) { return candidate.id == id; });
+                        [&](const Candidate& candidate) { return candidate.id == candidate_id(record, id); });
   };
   const auto reference = candidate_of(record.verdict->reference_id);
   std::vector<Claim> claims;
@@ -160,7 +165,8 @@ void confirm_by_nvcc(Bench& bench, const TuningRecord& record, double budget_s, 
                          [&](const NvccCode& code) { return code.variant_id == id; });
   };
   try {
-    for (const Finding& finding : referee(bench, *reference, claims, candidates, settings, record.settings.seed)) {
+    const Findings findings = referee(bench, *reference, claims, candidates, settings, record.settings.seed);
+    for (const Finding& finding : findings.of_claims) {
       NvccCode& code = told(finding.claim.variant_id);
       code.speedup = finding.speedup;
       code.rounds = finding.rounds;

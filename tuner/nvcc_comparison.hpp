@@ -13,7 +13,7 @@ namespace regtune {
 
 struct NvccBuilds {
   NvccComparison comparison;
-  std::vector<Candidate> candidates;  // of the codes that there are, by the same ids
+  std::vector<Candidate> candidates;  // of the codes that there are; ids that no trial's code has
 };
 
 // Empty where there is no nvcc. The record has its trials and its verdict; `store` may be nullptr. Requires: the pool

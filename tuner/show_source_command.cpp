@@ -10,7 +10,9 @@
 
 namespace regtune {
 
-ShownSource show_source(ShowSourceRequest request) {
+namespace {
+
+CompileUnit unit_of(ShowSourceRequest& request) {
   take_kernel_pattern(request.flags);
   const Source source = read_source(request.source);
   const LaunchDescription description = launch_description(source, request.flags);
@@ -19,16 +21,24 @@ ShownSource show_source(ShowSourceRequest request) {
                                   architectures_meant(request.architecture, request.device, pool.identity()).front(),
                                   request.compiler.only};
   Progress quiet(true);  // the notes are part of what is shown
-  const auto unit = [&] {
-    try {
-      return unit_to_compile(wanted, pool);
-    } catch (const Error& refusal) {
-      return unit_for_nvcc_instead(wanted, refusal, pool, quiet);
-    }
-  }();
+  try {
+    return unit_to_compile(wanted, pool);
+  } catch (const Error& refusal) {
+    return unit_for_nvcc_instead(wanted, refusal, pool, quiet);
+  }
+}
+
+}  // namespace
+
+ShownSource show_source(ShowSourceRequest request) {
+  const CompileUnit unit = unit_of(request);
   // nvcc is given the file itself.
-  if (unit.front_end == FrontEnd::nvcc) return {source.text, unit.source_notes};
+  if (unit.front_end == FrontEnd::nvcc) return {unit.source.text, unit.source_notes};
   return {compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "").source, unit.source_notes};
+}
+
+std::string source_tag(ShowSourceRequest request) {
+  return source_hash(unit_of(request));
 }
 
 }  // namespace regtune

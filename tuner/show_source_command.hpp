@@ -1,6 +1,7 @@
 #pragma once
 // `regtune KERNEL.cu --show-source`: the text that the compiler is given for the author's own code, to be read or
-// compiled by hand. It stores and times nothing.
+// compiled by hand; and `regtune tag KERNEL.cu`: the hash under which its results are stored, for look-ups to compare
+// with. They store and time nothing.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -27,5 +28,8 @@ struct ShownSource {
 
 // Throws Error(source_not_compiled) where no text of the file compiles.
 ShownSource show_source(ShowSourceRequest request);
+
+// Of the source, all that it includes, and the options: a record's source_hash, KernelKey::source_tag.
+std::string source_tag(ShowSourceRequest request);
 
 }  // namespace regtune

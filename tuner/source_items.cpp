@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 12> kAttributes = {
     "__declspec",        "alignas",     "__align__",      "decltype",         "noexcept",      "requires"};
 constexpr std::array<std::string_view, 4> kTypeWords = {"class", "struct", "union", "enum"};
 constexpr int kMostNesting = 200;
+constexpr std::size_t kMostCallTokens = 2000;
 
 // The directive without blanks after its #: "include<a.h>", "define N 4".
 std::string directive_text(std::string_view text, const Token& token) {
@@ -146,6 +147,20 @@ class ItemReader {
     return i == first + 2 && words_[first] == "extern" && tokens_[first + 1].kind == TokenKind::string;
   }
 
+  // The namespace whose words begin at `first` and whose brace is at `brace`.
+  void enter_scope(std::size_t first, std::size_t brace) {
+    std::string name = scope_at(first);
+    const bool is_namespace = words_[first] == "namespace";  // an inline one need not be named
+    for (std::size_t i = first; is_namespace && i < brace; ++i)
+      if (is_word(i) && words_[i] != "namespace" && words_[i] != "inline")
+        name += (name.empty() ? "" : "::") + words_[i];
+    scopes_.emplace_back(close_[brace], std::move(name));
+  }
+  std::string scope_at(std::size_t i) {
+    while (!scopes_.empty() && scopes_.back().first < i) scopes_.pop_back();
+    return scopes_.empty() ? std::string() : scopes_.back().second;
+  }
+
   // The body of a function that one branch of an #if only declares: "; #else {". 0: there is none.
   std::size_t other_branch_body(std::size_t i) const {
     std::size_t at = i;
@@ -191,7 +206,10 @@ class ItemReader {
         i = is(i, '[') ? past_group(i) : i + 1;
         continue;
       }
-      if (opens_scope(first, i)) return i + 1;
+      if (opens_scope(first, i)) {
+        enter_scope(first, i);
+        return i + 1;
+      }
       const std::size_t past = past_group(i);
       const bool is_function = head.parameters != 0 && !head.assigned;
       if (is_function && !is(past, ',') && !is(past, '{')) {
@@ -221,9 +239,13 @@ class ItemReader {
     const std::string_view written = text_.substr(item.begin, item.end - item.begin);
     item.last_line = item.line + static_cast<int>(std::count(written.begin(), written.end(), '\n'));
     item.parent = parent;
+    item.scope = scope_at(first);
     item.is_operator = head.is_operator;
     item.template_parameters = head.template_parameters;
     if (head.body != 0) item.body = tokens_[head.body].offset;
+    if (is_function && !head.template_parameters.empty() && close_[head.parameters] < past)
+      for (const auto& [begin, end] : list(head.parameters + 1, close_[head.parameters]))
+        item.parameters.push_back(join_tokens(text_, tokens_, begin, end));
     name_item(item, first, past, head);
     std::set<std::string> uses;
     for (std::size_t i = first; i < past; ++i) {
@@ -332,22 +354,47 @@ class ItemReader {
     return parameters;
   }
 
+  bool opens_launch(std::size_t i) const { return is(i, '<') && is(i + 1, '<') && is(i + 2, '<'); }
+
   void note_call(std::size_t i) {
-    if (is(i, '<') && is(i + 1, '<') && is(i + 2, '<')) found_.launches = true;
-    if (!is_word(i) || !is(i + 1, '<') || is(i + 2, '<')) return;
-    const std::size_t past = past_angles(i + 1, std::min(tokens_.size(), i + 200));
-    const bool is_launch = past != i + 1 && is(past, '<') && is(past + 1, '<') && is(past + 2, '<');
-    if (past == i + 1 || !(is_launch || is(past, '('))) return;
-    TemplateCall call{words_[i], {}, tokens_[i].offset, is_launch};
-    for (const auto& [begin, end] : list(i + 2, past - 1))
-      call.arguments.push_back(join_tokens(text_, tokens_, begin, end));
+    if (opens_launch(i)) found_.launches = true;
+    if (!is_word(i)) return;
+    SourceCall call{words_[i], {}, {}, tokens_[i].offset, false};
+    std::size_t at = i + 1;
+    if (is(at, '<') && !opens_launch(at)) {
+      const std::size_t past = past_angles(at, std::min(tokens_.size(), i + 200));
+      if (past == at) return;
+      for (const auto& [begin, end] : list(at + 1, past - 1))
+        call.arguments.push_back(join_tokens(text_, tokens_, begin, end));
+      at = past;
+    }
+    if (opens_launch(at)) {
+      call.is_launch = true;
+      at = past_launch_shape(at);
+    } else if (!is(at, '(')) {
+      return;
+    }
+    if (is(at, '(') && close_[at] < std::min(tokens_.size(), at + kMostCallTokens))
+      for (const auto& [begin, end] : list(at + 1, close_[at]))
+        call.values.emplace_back(tokens_[begin].offset, begin < end ? end_of(end - 1) : tokens_[begin].offset);
     found_.calls.push_back(std::move(call));
+  }
+
+  // Past the "<<<grid, block>>>" that opens at i.
+  std::size_t past_launch_shape(std::size_t i) const {
+    const std::size_t end = std::min(tokens_.size(), i + 400);
+    for (std::size_t at = i + 3; at < end && !is(at, ';');) {
+      if (is(at, '>') && is(at + 1, '>') && is(at + 2, '>')) return at + 3;
+      at = is(at, '(') || is(at, '[') || is(at, '{') ? past_group(at) : at + 1;
+    }
+    return i;
   }
 
   std::string_view text_;
   std::vector<Token> tokens_;
   std::vector<std::string> words_;
   std::vector<std::size_t> close_;
+  std::vector<std::pair<std::size_t, std::string>> scopes_;  // the open namespaces: closing brace, whole name
   SourceItems found_;
 };
 

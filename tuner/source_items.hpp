@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace regtune {
@@ -39,6 +40,8 @@ struct SourceItem {
   std::size_t body = 0;
   bool is_operator = false;  // called without being named
   std::vector<TemplateParameter> template_parameters;
+  std::vector<std::string> parameters;  // of a function template: "const T * in"
+  std::string scope;                    // the namespaces around it, without nameless ones: "a::b"
 };
 
 struct IncludeLine {
@@ -49,10 +52,11 @@ struct IncludeLine {
   bool in_quotes = false;
 };
 
-// A template with its arguments written out, where it is called or launched: "sum<float, 4>".
-struct TemplateCall {
+// What looks like a call or a launch: "sum<float, 4>(a, n)", "sum<<<grid, block>>>(a, n)".
+struct SourceCall {
   std::string name;
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments;                       // of the template, as far as they are written out
+  std::vector<std::pair<std::size_t, std::size_t>> values;  // that it is given: text[first, second)
   std::size_t offset = 0;
   bool is_launch = false;
 };
@@ -66,7 +70,7 @@ struct BranchEnd {
 struct SourceItems {
   std::vector<SourceItem> items;  // in the text's order, a class before its members
   std::vector<IncludeLine> includes;
-  std::vector<TemplateCall> calls;
+  std::vector<SourceCall> calls;
   bool launches = false;                 // somewhere a kernel is launched
   std::vector<std::size_t> pragma_once;  // where such lines begin
   std::vector<BranchEnd> branch_ends;    // of every #else, #elif and #endif

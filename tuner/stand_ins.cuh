@@ -13,6 +13,13 @@ typedef long off_t;
 // Every function is the device's here: those that the toolkit's headers mark for the host alone are called by none.
 #undef __host__
 #define __host__
+// __typeof__, which nvcc takes from the host's compiler.
+template <class T> struct regtune_referred { typedef T type; };
+template <class T> struct regtune_referred<T&> { typedef T type; };
+template <class T> struct regtune_referred<T&&> { typedef T type; };
+template <class T> using regtune_referred_t = typename regtune_referred<T>::type;
+#define __typeof__(...) regtune_referred_t<decltype(__VA_ARGS__)>
+#define __typeof(...) regtune_referred_t<decltype(__VA_ARGS__)>
 // LTO-IR may call the device's runtime, and machine code may not: a helper that tells of errors compiles for both.
 #ifndef __CUDACC_RDC__
 static __device__ const char* cudaGetErrorString(cudaError_t) { return ""; }

@@ -136,7 +136,7 @@ int authors_launch_bound(CompilePool& pool, const CompileUnit& unit, const Kerne
   const bool may_have_some =
       text.find("launch_bounds") != std::string::npos || text.find("block_size") != std::string::npos || !stands_here;
   if (!may_have_some) return 0;
-  const CompiledCode code = pool.prepare({0, compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, true});
+  const CompiledCode code = pool.prepare({0, request_for(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, true});
   if (!code.compiled) return 0;  // the run will say so of the author's code
   const Cubin cubin = read_cubin(code.cubin);
   const CubinKernel* kernel = find_kernel(cubin, signature.mangled_name);

@@ -189,13 +189,14 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, record.verdict);
     if (!difference) {
-      if (const auto builds = builds_of_nvcc(request, source, described, record, kept_in, pool, device, progress))
+      if (const auto builds =
+              builds_of_nvcc(request, source, launch.description, record, kept_in, pool, device, progress))
         record.nvcc = builds->comparison;
       if (target.gpu && request.counters) {
         progress.stage("reading the GPU's counters");
         device.finish(record.settings.timeout_ms);  // its buffers make room
-        record.counters = read_counters(request.device, plan.workload, *device_code,
-                                        finalists(record.trials, entrants), record.settings.never_restore);
+        record.counters = read_counters(request.device, plan.workload, *device_code, finalists(record.trials, entrants),
+                                        record.settings.never_restore);
       }
       break;
     }

@@ -53,6 +53,7 @@ LaunchDescription description_of(const TuningRecord& record, const Source& sourc
       description_from_toml(record.description, "the launch description of " + record.started, 0);
   stored.base_folder = record.description_folder;
   stored.seed = record.settings.seed;
+  stored.options = record.options;  // those of nvcc alone are there too
   return launch_description(source, std::move(stored));
 }
 
