@@ -70,7 +70,7 @@ TEST(CliOptions, TakeNoAbbreviationAndNoStranger) {
 }
 
 TEST(CliValues, RefuseWhatLiesOutsideTheRange) {
-  const CliValues values({{"margin", std::nan("")}, {"jobs", 0}, {"max-registers", -1}}, "k.cu");
+  const CliValues values({{"margin", std::nan("")}, {"jobs", 0}, {"max-registers", -1}}, {"k.cu"});
   EXPECT_THROW(values.number_in("margin", 0, 50), Error);
   EXPECT_THROW(values.integer_in("jobs", 1, 8), Error);
   EXPECT_THROW(values.count("max-registers"), Error);

@@ -36,7 +36,7 @@ class ExportBuild : public NvrtcTest {
     LaunchDescription description;
     if (!instance.empty()) description.kernel = instance;
     const CompileUnit unit = compile_unit({"k.cu", text}, description, architecture, pool_.identity());
-    const CompiledCode compiled = pool_.prepare({0, compile_request(unit, {policy}, NvrtcOutput::cubin, "")});
+    const CompiledCode compiled = pool_.prepare({0, compile_request(unit, {policy}, NvrtcOutput::cubin, ""), {}, true});
     EXPECT_TRUE(compiled.compiled) << compiled.failure << text;
     return compiled.cubin;
   }

@@ -363,7 +363,7 @@ Command parse_command_line(const Arguments& arguments) {
       command.what = lookup_request(values);
       break;
     case CliCommand::tag:
-      command.what = TagCommand{show_source_request(values, behind)};
+      command.what = TagCommand{show_source_request(values, compiler)};
       break;
     case CliCommand::verify:
       command.what = verify_request(values);
