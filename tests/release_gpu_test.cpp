@@ -12,31 +12,36 @@
 namespace regtune {
 namespace {
 
+constexpr const char* kSpill = R"cuda(/*regtune
+kernel = "spill"
+sizes = { n = "1 << 22" }
+block = 256
+grid = "ceil_div(n, block)"
+[args]
+in = { buffer = "n", init = "uniform(0, 1)" }
+out = { buffer = "n", output = true }
+n = "n"
+*/
+#include "steps.h"
+__global__ void __launch_bounds__(256, 8) spill(const float* in, float* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float state[40];
+  for (int k = 0; k < 40; ++k) state[k] = in[i] + k;
+  for (int step = 0; step < STEPS; ++step)
+    for (int k = 0; k < 40; ++k) state[k] = state[k] * 0.99f + state[(k + 1) % 40] * 0.01f;
+  float sum = 0;
+  for (int k = 0; k < 40; ++k) sum += state[k];
+  out[i] = sum;
+}
+)cuda";
+
 class ReleaseGpu : public testing::Test {
  protected:
   void SetUp() override {
     if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
-    program_
-        .write(
-            "spill.cu", R"(/*regtune
-kernel = "spill"
-sizes = { n = "1 << 22" }
-block = 256
-grid = "ceil_div(n, block)"[args] in = {buffer = "n", init = "uniform(0, 1)"} out = {buffer = "n", output = true} n =
-                            "n" * /
-#include "steps.h"
-                            __global__ void __launch_bounds__(256, 8) spill(const float* in, float* out, int n) {
-                              const int i = blockIdx.x * blockDim.x + threadIdx.x;
-                              if (i >= n) return;
-                              float state[40];
-                              for (int k = 0; k < 40; ++k) state[k] = in[i] + k;
-                              for (int step = 0; step < STEPS; ++step)
-                                for (int k = 0; k < 40; ++k) state[k] = state[k] * 0.99f + state[(k + 1) % 40] * 0.01f;
-                              float sum = 0;
-                              for (int k = 0; k < 40; ++k) sum += state[k];
-                              out[i] = sum;
-                            }) ");
-        program_.write("steps.h", "#define STEPS 60\n");
+    program_.write("spill.cu", kSpill);
+    program_.write("steps.h", "#define STEPS 60\n");
   }
 
   std::string said(const std::vector<std::string>& arguments, int exit_code = 0) {
