@@ -112,7 +112,8 @@ TEST(ExportText, StoredTextsCannotLeaveTheirPlaces) {
     for (const char* harm : {"\n#error", "\n#include", "\\\n", "\nexecute_process", "\n)"})
       EXPECT_FALSE(holds(text, harm)) << harm << " in\n" << text;
   }
-  EXPECT_TRUE(holds(cmake_text(exported).text, R"cmake(SOURCE "a\"); execute_process(COMMAND \${x}\;b) \\")cmake"));
+  const std::string fragment = cmake_text(exported).text;
+  EXPECT_TRUE(holds(fragment, R"cmake(SOURCE "a\")\; execute_process(COMMAND \${x}\;b) \\")cmake")) << fragment;
 }
 
 TEST(ExportText, TheDocumentIsWhatItsSchemaSays) {
