@@ -3,6 +3,7 @@
 // into one that is in use. Where both have an answer to the same question the better-founded stays. The file that is
 // read is not trusted: a run counts only if its answer is what was written, a code only if its hash fits. Unfinished
 // runs, quarantine and bandwidths stay where they are.
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>

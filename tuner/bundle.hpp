@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bundled_codes.hpp"
 #include "compile.hpp"
