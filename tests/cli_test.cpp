@@ -447,8 +447,8 @@ TEST(Cli, AnExportsFormatIsNamedOrTheFilesEnding) {
 
 TEST(Cli, AnExportTakesAnyNumberOfKernels) {
   EXPECT_TRUE(export_of({"export"}).kernels.empty());
-  const ExportRequest request = export_of({"export", "f", "g<4>", "--set", "n=1", "--weight", "n=2:3", "--gpu", "H200",
-                                           "--cache", "c.db", "-I", "inc"});
+  const ExportRequest request = export_of(
+      {"export", "f", "g<4>", "--set", "n=1", "--weight", "n=2:3", "--gpu", "H200", "--cache", "c.db", "-I", "inc"});
   EXPECT_EQ(request.kernels, (Arguments{"f", "g<4>"}));
   EXPECT_EQ(request.sizes, Arguments{"n=1"});
   EXPECT_EQ(request.weights, Arguments{"n=2:3"});
@@ -472,9 +472,7 @@ TEST(Cli, ABundleTakesWhatATuningTakes) {
 }
 
 TEST(Cli, TheCacheIsLookedAfterByVerbs) {
-  const auto db_of = [](const Arguments& arguments) {
-    return std::get<DbRequest>(parse_command_line(arguments).what);
-  };
+  const auto db_of = [](const Arguments& arguments) { return std::get<DbRequest>(parse_command_line(arguments).what); };
   EXPECT_EQ(db_of({"db", "list"}).verb, DbVerb::list);
   EXPECT_EQ(db_of({"db", "show", "f", "g"}).arguments, (Arguments{"f", "g"}));
   EXPECT_EQ(db_of({"db", "merge", "a.db", "b.db"}).arguments, (Arguments{"a.db", "b.db"}));
