@@ -10,8 +10,9 @@
 namespace regtune {
 namespace {
 
-constexpr CliCommand kCommands[] = {CliCommand::tune,   CliCommand::analyze, CliCommand::check,  CliCommand::init,
-                                    CliCommand::lookup, CliCommand::tag,     CliCommand::verify, CliCommand::replay};
+constexpr CliCommand kCommands[] = {CliCommand::tune,   CliCommand::analyze, CliCommand::check,
+                                    CliCommand::init,   CliCommand::lookup,  CliCommand::tag,
+                                    CliCommand::verify, CliCommand::replay,  CliCommand::bundle};
 
 std::string refusal(CliCommand command, const std::vector<std::string>& arguments) {
   try {
@@ -69,7 +70,7 @@ TEST(CliOptions, TakeNoAbbreviationAndNoStranger) {
 }
 
 TEST(CliValues, RefuseWhatLiesOutsideTheRange) {
-  const CliValues values({{"margin", std::nan("")}, {"jobs", 0}, {"max-registers", -1}}, "k.cu");
+  const CliValues values({{"margin", std::nan("")}, {"jobs", 0}, {"max-registers", -1}}, {"k.cu"});
   EXPECT_THROW(values.number_in("margin", 0, 50), Error);
   EXPECT_THROW(values.integer_in("jobs", 1, 8), Error);
   EXPECT_THROW(values.count("max-registers"), Error);

@@ -426,5 +426,65 @@ TEST(Cli, QuarantineIsKeptUnlessAskedOtherwise) {
   EXPECT_TRUE(tune_of({"k.cu", "--retry-quarantined"}).request.retry_quarantined);
 }
 
+ExportRequest export_of(const Arguments& arguments) {
+  const Command command = parse_command_line(arguments);
+  const auto* request = std::get_if<ExportRequest>(&command.what);
+  if (!request) throw std::runtime_error("not an export");
+  return *request;
+}
+
+TEST(Cli, AnExportsFormatIsNamedOrTheFilesEnding) {
+  EXPECT_EQ(export_of({"export"}).format, ExportFormat::header);
+  EXPECT_EQ(export_of({"export", "-o", "bounds.cmake"}).format, ExportFormat::cmake);
+  EXPECT_EQ(export_of({"export", "-o", "tuned.db"}).format, ExportFormat::sqlite);
+  EXPECT_EQ(export_of({"export", "-o", "x.patch"}).format, ExportFormat::patch);
+  EXPECT_EQ(export_of({"export", "-o", "x.h", "--format", "json"}).format, ExportFormat::json);
+  EXPECT_EQ(export_of({"export", "--patch"}).format, ExportFormat::patch);
+  EXPECT_EQ(export_of({"export", "--json"}).format, ExportFormat::json);
+  EXPECT_TRUE(holds(refusal({"export", "--format", "xml"}), "cmake"));
+  EXPECT_TRUE(holds(refusal({"export", "--format", "sqlite"}), "-o FILE"));
+}
+
+TEST(Cli, AnExportTakesAnyNumberOfKernels) {
+  EXPECT_TRUE(export_of({"export"}).kernels.empty());
+  const ExportRequest request = export_of(
+      {"export", "f", "g<4>", "--set", "n=1", "--weight", "n=2:3", "--gpu", "H200", "--cache", "c.db", "-I", "inc"});
+  EXPECT_EQ(request.kernels, (Arguments{"f", "g<4>"}));
+  EXPECT_EQ(request.sizes, Arguments{"n=1"});
+  EXPECT_EQ(request.weights, Arguments{"n=2:3"});
+  EXPECT_EQ(request.gpu, "H200");
+  EXPECT_EQ(request.cache, "c.db");
+  EXPECT_EQ(request.include_folders, Arguments{"inc"});
+  EXPECT_TRUE(holds(refusal({"export", "f", "--", "-DX"}), "export compiles nothing"));
+}
+
+TEST(Cli, ABundleTakesWhatATuningTakes) {
+  const Command command = parse_command_line({"bundle", "k.cu", "--arch", "sm_80,sm_90", "-o", "k.rtb", "--set", "n=4",
+                                              "--no-rename", "-j", "3", "--", "--use_fast_math"});
+  const auto& request = std::get<BundleRequest>(command.what);
+  EXPECT_EQ(request.source, "k.cu");
+  EXPECT_EQ(request.architectures, "sm_80,sm_90");
+  EXPECT_EQ(request.file, "k.rtb");
+  EXPECT_EQ(request.flags.sizes, Arguments{"n=4"});
+  EXPECT_EQ(request.flags.options, Arguments{"--use_fast_math"});
+  EXPECT_FALSE(request.rename);
+  EXPECT_EQ(request.jobs, 3);
+}
+
+TEST(Cli, TheCacheIsLookedAfterByVerbs) {
+  const auto db_of = [](const Arguments& arguments) { return std::get<DbRequest>(parse_command_line(arguments).what); };
+  EXPECT_EQ(db_of({"db", "list"}).verb, DbVerb::list);
+  EXPECT_EQ(db_of({"db", "show", "f", "g"}).arguments, (Arguments{"f", "g"}));
+  EXPECT_EQ(db_of({"db", "merge", "a.db", "b.db"}).arguments, (Arguments{"a.db", "b.db"}));
+  EXPECT_EQ(db_of({"import", "a.db"}).verb, DbVerb::merge);
+  EXPECT_EQ(db_of({"db", "prune", "--older-than", "30"}).older_than_days, 30);
+  EXPECT_TRUE(db_of({"db", "prune", "--codes", "--cache", "c.db"}).codes);
+  EXPECT_TRUE(holds(refusal({"db"}), "is missing"));
+  EXPECT_TRUE(holds(refusal({"db", "polish"}), "vacuum"));
+  EXPECT_TRUE(holds(refusal({"db", "vacuum", "a.db"}), "--cache"));
+  EXPECT_TRUE(holds(refusal({"db", "list", "--codes"}), "prune"));
+  EXPECT_TRUE(holds(refusal({"import"}), "is missing"));
+}
+
 }  // namespace
 }  // namespace regtune

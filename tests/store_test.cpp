@@ -115,8 +115,8 @@ std::string text_of(const TuningRecord& r) {
          << r.clocks->rounds_dropped << r.clocks->gave_up_dropping << r.clocks->throttled_by;
   if (r.gpu) {
     const GpuState& g = *r.gpu;
-    text << g.id.name << g.id.compute_major << g.id.compute_minor << g.id.sm_count << g.id.memory_clock_mhz << g.limits << g.driver_version
-         << g.memory_bytes << g.l2_bytes << g.other_users;
+    text << g.id.name << g.id.compute_major << g.id.compute_minor << g.id.sm_count << g.id.memory_clock_mhz << g.limits
+         << g.driver_version << g.memory_bytes << g.l2_bytes << g.other_users;
   }
   text << r.author_bounds;
   if (r.nvcc) text << r.nvcc->compiler;
@@ -166,7 +166,11 @@ TuningRecord sample_record() {
   r.started = "2026-01-02T03:04:05Z";
   r.host = "h\xc3\xb6st";
   r.architecture = "sm_90";
-  r.gpu = GpuState{{"NVIDIA H200", 9, 0, 132, 3201}, *gpu_limits(9, 0), "580.159.04", 150'000'000'000, 62'914'560,
+  r.gpu = GpuState{{"NVIDIA H200", 9, 0, 132, 3201},
+                   *gpu_limits(9, 0),
+                   "580.159.04",
+                   150'000'000'000,
+                   62'914'560,
                    {"python (7)", ""}};
   r.compiler = "NVRTC 13.0.88";
   r.route = "LTO-IR once, then nvJitLink 13.0";

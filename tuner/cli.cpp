@@ -206,12 +206,75 @@ ReplayCommand replay_command(const CliValues& values) {
   return command;
 }
 
+ExportFormat export_format(const CliValues& values) {
+  const std::optional<std::string> name = values.text("format");
+  const std::optional<std::string> file = values.text("output");
+  if (name) {
+    const std::optional<ExportFormat> format = export_format_from_string(*name);
+    if (format) return *format;
+    throw Error(ErrorKind::usage, fmt::format("--format {}: there are header, json, cmake, patch and sqlite", *name));
+  }
+  if (values.flag("patch")) return ExportFormat::patch;
+  if (values.flag("json")) return ExportFormat::json;
+  return (file ? format_of_file(*file) : std::nullopt).value_or(ExportFormat::header);
+}
+
+ExportRequest export_request(const CliValues& values) {
+  ExportRequest request;
+  request.kernels = values.subjects();
+  request.sizes = values.list("set");
+  request.gpu = values.text("gpu");
+  request.weights = values.list("weight");
+  request.format = export_format(values);
+  request.file = values.text("output");
+  request.cache = values.text("cache");
+  request.include_folders = values.list("include-dir");
+  if (request.format == ExportFormat::sqlite && !request.file)
+    throw Error(ErrorKind::usage, "--format sqlite: say where to write the file by -o FILE");
+  return request;
+}
+
+BundleRequest bundle_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
+  BundleRequest request = study_request<BundleRequest>(values, compiler_arguments);
+  request.levers = values.flag("levers");
+  request.rename = !values.flag("no-rename");
+  request.every_cap = values.flag("every-cap");
+  request.file = values.text("output");
+  return request;
+}
+
+DbRequest db_request(const CliValues& values, CliCommand command) {
+  DbRequest request;
+  request.arguments = values.subjects();
+  request.cache = values.text("cache");
+  request.verb = DbVerb::merge;
+  if (command == CliCommand::import_runs) return request;
+  request.verb = db_verb_from_string(request.arguments.front());
+  request.arguments.erase(request.arguments.begin());
+  request.older_than_days = values.count("older-than");
+  request.codes = values.flag("codes");
+  const bool takes_arguments = request.verb != DbVerb::prune && request.verb != DbVerb::vacuum;
+  if (!takes_arguments && !request.arguments.empty())
+    throw Error(ErrorKind::usage, fmt::format("regtune db {}: is about the cache, which --cache names, and not {}",
+                                              values.subject(), fmt::join(request.arguments, " ")));
+  if (request.verb != DbVerb::prune && (request.older_than_days || request.codes))
+    throw Error(ErrorKind::usage, "--older-than and --codes belong to regtune db prune");
+  return request;
+}
+
 // The command that the first argument names, which is taken away; a kernel's file names none.
 CliCommand take_command(Arguments& arguments) {
-  constexpr std::pair<const char*, CliCommand> kNamed[] = {
-      {"analyze", CliCommand::analyze}, {"check", CliCommand::check}, {"init", CliCommand::init},
-      {"lookup", CliCommand::lookup},   {"tag", CliCommand::tag},     {"verify", CliCommand::verify},
-      {"replay", CliCommand::replay}};
+  constexpr std::pair<const char*, CliCommand> kNamed[] = {{"analyze", CliCommand::analyze},
+                                                           {"check", CliCommand::check},
+                                                           {"init", CliCommand::init},
+                                                           {"lookup", CliCommand::lookup},
+                                                           {"verify", CliCommand::verify},
+                                                           {"replay", CliCommand::replay},
+                                                           {"export", CliCommand::export_budgets},
+                                                           {"tag", CliCommand::tag},
+                                                           {"bundle", CliCommand::bundle},
+                                                           {"db", CliCommand::db},
+                                                           {"import", CliCommand::import_runs}};
   for (const auto& [name, command] : kNamed) {
     if (arguments.empty() || arguments.front() != name) continue;
     arguments.erase(arguments.begin());
@@ -226,6 +289,9 @@ void refuse_compiler_options(CliCommand command, const Arguments& behind) {
   if (command == CliCommand::lookup) why = "lookup compiles nothing and";
   if (command == CliCommand::verify) why = "verify compiles with the options that are stored and";
   if (command == CliCommand::replay) why = "replay compiles nothing and";
+  if (command == CliCommand::export_budgets) why = "export compiles nothing and";
+  if (command == CliCommand::db) why = "db compiles nothing and";
+  if (command == CliCommand::import_runs) why = "import compiles nothing and";
   if (*why == '\0') return;
   throw Error(ErrorKind::usage, fmt::format("regtune {} takes no compiler options: {}", why, fmt::join(behind, " ")));
 }
@@ -304,6 +370,16 @@ Command parse_command_line(const Arguments& arguments) {
       break;
     case CliCommand::replay:
       command.what = replay_command(values);
+      break;
+    case CliCommand::export_budgets:
+      command.what = export_request(values);
+      break;
+    case CliCommand::db:
+    case CliCommand::import_runs:
+      command.what = db_request(values, which);
+      break;
+    case CliCommand::bundle:
+      command.what = bundle_request(values, compiler);
       break;
   }
   return command;

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "analyze_command.hpp"
+#include "bundle_command.hpp"
 #include "check_command.hpp"
+#include "db_command.hpp"
+#include "export_command.hpp"
 #include "init_command.hpp"
 #include "lookup_command.hpp"
 #include "replay_command.hpp"
@@ -45,7 +48,7 @@ struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
   std::variant<ShowText, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand,
-               VerifyRequest, InitRequest, TagCommand>
+               VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

@@ -19,9 +19,14 @@ constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compile
        regtune check KERNEL.cu [--arch sm_75,sm_90|all] [--baseline FILE] [options] [-- compiler options]
        regtune init KERNEL.cu [--print] [options] [-- compiler options]
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
-       regtune tag KERNEL.cu [options] [-- compiler options]
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
+       regtune export [KERNEL ...] [--format header|json|cmake|patch|sqlite] [-o FILE] [options]
+       regtune import FILE ...
+       regtune db list|show [KERNEL ...] | merge FILE ... | verify [FILE ...] | prune | vacuum
+       regtune bundle KERNEL.cu [--arch sm_80,sm_90|all] [-o FILE.rtb] [options] [-- compiler options]
+       regtune FILE.rtb [options]
+       regtune tag KERNEL.cu [options] [-- compiler options]
        regtune COMMAND --help
 
 How many registers should this kernel get? regtune compiles KERNEL.cu under every register cap and every
@@ -50,9 +55,10 @@ po::options_description launch_options(const char* kernel) {
   po::options_description options("Launch (each wins over the launch description of the source)");
   options.add_options()  //
       ("description", po::value<std::string>()->value_name("FILE"),
-       "a launch description that stands elsewhere, for a source that is not yours")                        //
-      ("kernel,k", po::value<std::string>()->value_name("NAME"), kernel)                                    //
-      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")              //
+       "a launch description that stands elsewhere, for a source that is not yours")  //
+      ("kernel,k", po::value<std::string>()->value_name("NAME"), kernel)              //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
+       "a size: n=1<<24; tuned at several, one after the other: n=1<<20,1<<24")                             //
       ("block", po::value<std::string>()->value_name("LIST"), "128,256 or 32x8,16x16; the first is yours")  //
       ("grid", po::value<std::string>()->value_name("EXPR"), "'ceil_div(n, block)'; up to three")           //
       ("shared", po::value<std::string>()->value_name("EXPR"), "dynamic shared memory, bytes")              //
@@ -184,6 +190,55 @@ po::options_description replay_options() {
   return options;
 }
 
+po::options_description export_options() {
+  po::options_description options("Export (each kernel's budget, for a build or another machine)");
+  options.add_options()  //
+      ("format", po::value<std::string>()->value_name("NAME"),
+       "header: a C header of macros REGTUNE_BOUNDS_<kernel> (default); json; cmake: caps by source file; patch: a "
+       "diff of the sources; sqlite: a cache file of winners with their codes. Without it -o FILE's ending decides")  //
+      ("patch", po::bool_switch(), "short for --format patch")                                                        //
+      ("output,o", po::value<std::string>()->value_name("FILE"), "write it there (default: standard output)")         //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
+       "all sizes of the runs to choose from: n=1<<24 (default: every size that is stored)")  //
+      ("weight", po::value<Arguments>()->composing()->value_name("NAME=EXPR:W"),
+       "how much a size counts where several are stored: n=1<<20:3 (default: 1 each)")  //
+      ("gpu", po::value<std::string>()->value_name("NAME"),
+       "model of GPU (default: of each architecture the one with the newest result)")  //
+      ("include-dir,I", po::value<Arguments>()->composing()->value_name("DIR"),
+       "with --patch: include folder, as given when it was tuned")                                  //
+      ("json", po::bool_switch(), "short for --format json")                                        //
+      ("quiet,q", po::bool_switch(), "no talk on stderr")                                           //
+      ("cache", po::value<std::string>()->value_name("FILE"), "the cache (default: as elsewhere)")  //
+      ("help,h", po::bool_switch(), "this text");
+  return options;
+}
+
+// `prunes`: what else db takes.
+po::options_description db_options(const char* heading, bool prunes) {
+  po::options_description options(heading);
+  if (prunes)
+    options.add_options()  //
+        ("older-than", po::value<int>()->value_name("DAYS"),
+         "prune: also runs that were begun before that many days")  //
+        ("codes", po::bool_switch(), "prune: all kept codes, and not only those of other versions of regtune");
+  options.add_options()                                                                             //
+      ("cache", po::value<std::string>()->value_name("FILE"), "the cache (default: as elsewhere)")  //
+      ("json", po::bool_switch(), "one JSON document on stdout")                                    //
+      ("quiet,q", po::bool_switch(), "no talk on stderr")                                           //
+      ("help,h", po::bool_switch(), "this text");
+  return options;
+}
+
+po::options_description bundle_options() {
+  po::options_description options("Bundle (a file that `regtune FILE.rtb` times where there is no compiler)");
+  options.add_options()                                                                                          //
+      ("output,o", po::value<std::string>()->value_name("FILE"), "write it there (default: KERNEL.rtb)")         //
+      ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")                //
+      ("no-rename", po::bool_switch(), "leave out the kernel under a name that makes ptxas allocate otherwise")  //
+      ("every-cap", po::bool_switch(), "compile also those caps whose code is taken to be that of those around them");
+  return options;
+}
+
 // The launch is the one that is stored.
 po::options_description verify_options() {
   po::options_description options("Verify");
@@ -221,38 +276,61 @@ po::options_description options_of(CliCommand command) {
       break;
     case CliCommand::replay:
       return replay_options();  // opens no cache and asks no GPU
+    case CliCommand::bundle:
+      options.add(launch_options(kOneKernel)).add(compile_options_for_several()).add(bundle_options());
+      break;
+    case CliCommand::db:
+      return db_options("A cache file: what it holds, and what it needs", true);
+    case CliCommand::import_runs:
+      return db_options("Import (cache files, and runs that --record wrote as .json)", false);
+    case CliCommand::export_budgets:
+      return export_options();  // nor does this ask one
   }
   options.add(general_options());
   return options;
 }
 
-const char* subject_of(CliCommand command) {
+struct Subjects {
+  const char* what;
+  std::size_t least = 1;
+  std::size_t most = 1;
+};
+
+Subjects subjects_of(CliCommand command) {
+  constexpr std::size_t any_number = 10000;
   switch (command) {
     case CliCommand::tune:
     case CliCommand::analyze:
     case CliCommand::check:
     case CliCommand::tag:
+    case CliCommand::bundle:
     case CliCommand::init:
       break;
     case CliCommand::lookup:
     case CliCommand::verify:
-      return "KERNEL";
+      return {"KERNEL"};
     case CliCommand::replay:
-      return "FILE";
+      return {"FILE"};
+    case CliCommand::export_budgets:
+      return {"KERNEL", 0, any_number};
+    case CliCommand::import_runs:
+      return {"FILE", 1, any_number};
+    case CliCommand::db:
+      return {"list, show, merge, prune, verify or vacuum", 1, any_number};
   }
-  return "KERNEL.cu";
+  return {"KERNEL.cu"};
 }
 
 // A name that no option has.
 constexpr const char* kSubject = "subject";
 constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
 
-std::string only_subject(const Arguments& given, const char* what) {
-  if (given.empty()) throw Error(ErrorKind::usage, fmt::format("{} is missing\n\n{}", what, kUsage));
-  if (given.size() > 1)
-    throw Error(ErrorKind::usage,
-                fmt::format("one {} at a time, and there are {}: {}", what, given.size(), fmt::join(given, " ")));
-  return given.front();
+void require_number(const Arguments& given, const Subjects& wanted) {
+  if (given.size() < wanted.least)
+    throw Error(ErrorKind::usage, fmt::format("{} is missing\n\n{}", wanted.what, kUsage));
+  if (given.size() > wanted.most)
+    throw Error(ErrorKind::usage, fmt::format("one {} at a time, and there are {}: {}", wanted.what, given.size(),
+                                              fmt::join(given, " ")));
 }
 
 // Of the types that the tables above name; another one is a mistake there.
@@ -292,8 +370,8 @@ CliValues parse_options(CliCommand command, const Arguments& arguments) {
     else
       values[name] = value_of(value);
   }
-  const bool asks_for_help = parsed["help"].as<bool>();
-  return {std::move(values), asks_for_help ? "" : only_subject(subjects, subject_of(command))};
+  if (!parsed["help"].as<bool>()) require_number(subjects, subjects_of(command));
+  return {std::move(values), std::move(subjects)};
 }
 
 }  // namespace regtune

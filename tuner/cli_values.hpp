@@ -15,11 +15,12 @@ class CliValues {
  public:
   using Value = std::variant<bool, int, double, std::uint64_t, std::string, std::vector<std::string>>;
 
-  // `subject`: the one argument that belongs to no option.
-  CliValues(std::map<std::string, Value> values, std::string subject)
-      : values_(std::move(values)), subject_(std::move(subject)) {}
+  // `subjects`: the arguments that belong to no option.
+  CliValues(std::map<std::string, Value> values, std::vector<std::string> subjects)
+      : values_(std::move(values)), subjects_(std::move(subjects)) {}
 
-  const std::string& subject() const { return subject_; }
+  const std::vector<std::string>& subjects() const { return subjects_; }
+  const std::string& subject() const { return subjects_.front(); }  // of a command that takes exactly one
 
   bool flag(const std::string& name) const;
   std::optional<std::string> text(const std::string& name) const;
@@ -37,7 +38,7 @@ class CliValues {
   std::optional<T> given(const std::string& name) const;
 
   std::map<std::string, Value> values_;
-  std::string subject_;
+  std::vector<std::string> subjects_;
 };
 
 }  // namespace regtune

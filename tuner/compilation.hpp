@@ -45,7 +45,7 @@ Error refused_by_both(const Error& by_nvrtc, const Error& by_nvcc);
 // A sweep whose source has been compiled for the first time, by the compiler that takes it.
 struct Compilation {
   CompileUnit unit;
-  std::unique_ptr<KeptCodes> kept;
+  std::unique_ptr<CodeKeeper> kept;
   std::unique_ptr<Sweep> sweep;
 };
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "compilers.hpp"
+#include "key.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -69,6 +70,31 @@ double clock_seconds(std::chrono::steady_clock::time_point at) {
 CompilePool::CompilePool(int processes, double limit_s, std::string nvcc_file)
     : processes_(processes), limit_s_(limit_s), nvcc_file_(std::move(nvcc_file)), server_(compile_server()) {}
 
+CompilePool::CompilePool(CompilerIdentity compiler, std::map<std::string, CompiledCode> made) : CompilePool(1, 1) {
+  made_ = std::move(made);
+  nvcc_looked_for_ = true;
+  why_no_nvcc_ = "everything was compiled elsewhere";
+  if (compiler.front_end == FrontEnd::nvcc) nvcc_ = compiler;
+  identity_ = std::move(compiler);
+}
+
+std::string CompilePool::made_key(const NvrtcRequest& request) {
+  FieldHash hash;
+  hash.add("source", request.source);
+  for (const std::string& expression : request.name_expressions) hash.add("name expression", expression);
+  return hash.hex();
+}
+
+CompiledCode CompilePool::made_elsewhere(const CompileJob& job) const {
+  CompiledCode code;
+  const auto* request = std::get_if<NvrtcRequest>(&job.request);
+  const auto found = request ? made_->find(made_key(*request)) : made_->end();
+  if (found != made_->end()) code = found->second;
+  if (found == made_->end()) code.failure = "it was not compiled elsewhere, and there is no compiler here";
+  code.id = job.id;
+  return code;
+}
+
 std::string CompilePool::header_folder(NvrtcOutput output) const {
   if (scratch_.path().empty()) return "";
   const std::filesystem::path folder = scratch_.path() / (output == NvrtcOutput::lto_ir ? "lto" : "plain");
@@ -122,6 +148,7 @@ CompileJob CompilePool::with_limits(CompileJob job) const {
 }
 
 CompiledCode CompilePool::prepare(CompileJob job) {
+  if (made_) return made_elsewhere(job);
   job = with_limits(std::move(job));
   assert(server_slot_.jobs.empty() && "the server's next answer would be that job's");
   std::string how;
@@ -142,6 +169,7 @@ double CompilePool::limit_s_of(const CompileJob& job) const {
 }
 
 void CompilePool::submit(CompileJob job) {
+  if (made_) return answered_.push_back(made_elsewhere(job));
   job = with_limits(std::move(job));
   if (job.in_server)
     waiting_for_server_.push_back(std::move(job));
@@ -151,13 +179,14 @@ void CompilePool::submit(CompileJob job) {
 
 void CompilePool::submit_next(CompileJob job) {
   assert(!job.in_server);
+  if (made_) return answered_.push_front(made_elsewhere(job));
   waiting_.push_front(with_limits(std::move(job)));
 }
 
 std::size_t CompilePool::unfinished() const {
   std::size_t given = server_slot_.jobs.size();
   for (const Slot& slot : slots_) given += slot.jobs.size();
-  return waiting_.size() + waiting_for_server_.size() + given;
+  return waiting_.size() + waiting_for_server_.size() + given + answered_.size();
 }
 
 Channel& CompilePool::channel_of(Slot& slot) {
@@ -223,6 +252,11 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
 }
 
 std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
+  if (!answered_.empty()) {
+    CompiledCode code = std::move(answered_.front());
+    answered_.pop_front();
+    return code;
+  }
   const auto limit_of = [this](const Slot& slot) {
     return slot.started + std::chrono::duration_cast<Clock::duration>(
                               std::chrono::duration<double>(limit_s_of(slot.jobs.front().job)));
@@ -278,6 +312,7 @@ CompiledCode CompilePool::collect(Slot& slot) {
 void CompilePool::abandon() {
   waiting_.clear();
   waiting_for_server_.clear();
+  answered_.clear();
   for (Slot& slot : slots_)
     if (!slot.jobs.empty()) ForkServer::abandon(slot.worker);
   std::erase_if(slots_, [](const Slot& slot) { return !slot.jobs.empty(); });

@@ -59,6 +59,10 @@ class CompilePool {
   // `processes` children at most; one compilation may take `limit_s` seconds. `nvcc_file`: which nvcc, where one is
   // wanted; empty: the first that is found.
   CompilePool(int processes, double limit_s, std::string nvcc_file = "");
+  // A pool without compilers: it is told who compiled elsewhere, and has what was made there of these sources (by
+  // made_key). Any other job fails, and says so. Loads nothing.
+  CompilePool(CompilerIdentity compiler, std::map<std::string, CompiledCode> made);
+  static std::string made_key(const NvrtcRequest& request);
 
   // NVRTC. Throws Error(no_toolkit) with where it was looked for.
   const CompilerIdentity& identity();
@@ -105,6 +109,7 @@ class CompilePool {
     Clock::time_point started;  // the first job
   };
 
+  CompiledCode made_elsewhere(const CompileJob& job) const;
   CompileJob with_limits(CompileJob job) const;
   double limit_s_of(const CompileJob& job) const;
   Slot* idle_slot();
@@ -122,6 +127,8 @@ class CompilePool {
   ScratchFolder scratch_;
   ForkServer server_;
   std::optional<CompilerIdentity> identity_;
+  std::optional<std::map<std::string, CompiledCode>> made_;  // there are no compilers
+  std::deque<CompiledCode> answered_;                        // of that pool, not returned yet
   bool nvcc_looked_for_ = false;
   std::optional<CompilerIdentity> nvcc_;
   std::string why_no_nvcc_;

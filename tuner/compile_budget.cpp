@@ -21,6 +21,12 @@ std::string spell_duration(double seconds) {
 CompileBudget::CompileBudget(std::optional<double> limit_s, std::function<Time()> now)
     : limit_s_(limit_s), now_(std::move(now)) {}
 
+CompileBudget CompileBudget::none(std::string reason) {
+  CompileBudget budget(0);
+  budget.why_none_ = std::move(reason);
+  return budget;
+}
+
 void CompileBudget::run() {
   if (!running_since_) running_since_ = now_();
 }
@@ -40,6 +46,7 @@ double CompileBudget::used_s() const {
 }
 
 std::string CompileBudget::reason() const {
+  if (!why_none_.empty()) return why_none_;
   return fmt::format("the compile budget of {:g} s was spent before its turn; see --compile-budget",
                      limit_s_.value_or(0));
 }

@@ -17,6 +17,9 @@ class CompileBudget {
   explicit CompileBudget(std::optional<double> limit_s = {},
                          std::function<Time()> now = std::chrono::steady_clock::now);
 
+  // Nothing is compiled at all; `reason` says why.
+  static CompileBudget none(std::string reason);
+
   void run();
   void stop();
   // Nothing is used yet: what was compiled turned out to be of no use.
@@ -26,11 +29,12 @@ class CompileBudget {
   bool spent() const { return limit_s_ && used_s() >= *limit_s_; }
   double used_s() const;
 
-  // Why something was not compiled: one sentence, which names the option.
+  // Why something was not compiled: one sentence, which names the option that can change it.
   std::string reason() const;
 
  private:
   std::optional<double> limit_s_;
+  std::string why_none_;
   std::function<Time()> now_;
   std::chrono::duration<double> used_{0};  // before running_since_
   std::optional<Time> running_since_;

@@ -4,26 +4,14 @@
 
 #include "answer.hpp"
 #include "device.hpp"
-#include "expression.hpp"
 #include "key.hpp"
 #include "regtune/error.hpp"
 #include "regtune/lookup.hpp"
+#include "size_arguments.hpp"
 #include "store.hpp"
 
 namespace regtune {
 namespace {
-
-Sizes parse_sizes(const std::vector<std::string>& texts) {
-  Sizes sizes;
-  for (const std::string& text : texts) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw Error(ErrorKind::usage, fmt::format("--set {}: write NAME=VALUE, --set n=1<<24, say", text));
-    const std::string name = text.substr(0, equals);
-    sizes[name] = evaluate_size({text.substr(equals + 1), {"--set " + name}}, sizes);
-  }
-  return sizes;
-}
 
 std::string spell_sizes(const Sizes& sizes) {
   std::string text;
@@ -75,7 +63,7 @@ void add_gpu(AskedFor& asked, const LookupRequest& request, const std::vector<St
 }
 
 AskedFor asked_for(const LookupRequest& request, const std::vector<StoredRun>& runs) {
-  AskedFor asked{{request.kernel, parse_sizes(request.sizes)}, {}};
+  AskedFor asked{{request.kernel, sizes_from(request.sizes, "--set")}, {}};
   add_gpu(asked, request, runs);
   // Whoever names no sizes means the only ones that there are.
   if (request.sizes.empty())

@@ -9,6 +9,7 @@
 #include "explain.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
+#include "size_arguments.hpp"
 
 namespace {
 
@@ -49,19 +50,33 @@ void write_record(const TuningRecord& record, const std::filesystem::path& file)
   if (!out.flush()) throw Error(ErrorKind::usage, "--record " + file.string() + ": cannot be written");
 }
 
+TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, bool quiet) {
+  TuneRequest one = request;
+  one.flags.sizes = sizes;
+  Progress progress(quiet);
+  return tune(one, progress);
+}
+
+// One tuning after the other for several sizes: what the first compiles is in the cache for the next.
 int run(const TuneCommand& tuning, const Command& command) {
-  TuneResult result;
-  {
-    Progress progress(command.quiet);
-    result = tune(tuning.request, progress);
+  const std::vector<std::vector<std::string>> sets = size_sets(tuning.request.flags.sizes);
+  if (sets.size() > 1 && tuning.record_file)
+    throw Error(ErrorKind::usage, "--record holds one run, and --set asks for several");
+  bool timed = true;
+  nlohmann::json documents = nlohmann::json::array();
+  for (const std::vector<std::string>& sizes : sets) {
+    const TuneResult result = tune_for(tuning.request, sizes, command.quiet);
+    timed = result.record.gpu.has_value();
+    if (tuning.record_file) write_record(result.record, *tuning.record_file);
+    if (command.json)
+      documents.push_back(record_json(result.record));
+    else
+      fmt::print("{}{}{}", &sizes == &sets.front() ? "" : "\n",
+                 report_text(result.record, result.stored_in, tuning.style),
+                 command.explain ? explanation(result.record) : "");
   }
-  if (tuning.record_file) write_record(result.record, *tuning.record_file);
-  if (command.json)
-    print_document(record_json(result.record));
-  else
-    fmt::print("{}{}", report_text(result.record, result.stored_in, tuning.style),
-               command.explain ? explanation(result.record) : "");
-  return result.record.gpu ? 0 : kExitNoGpu;
+  if (command.json) print_document(sets.size() == 1 ? documents.front() : documents);
+  return timed ? 0 : kExitNoGpu;
 }
 
 // The record, and beside it how it was found.
@@ -141,6 +156,39 @@ int run(const AnalyzeCommand& study, const Command& command) {
     fmt::print("{}", analysis_text(analysis, study.style));
   for (const Study& one : analysis.studies)
     if (command.explain && one.failure.empty()) fmt::print("{}", explanation(one.record));
+  return 0;
+}
+
+int run(const ExportRequest& request, const Command& command) {
+  const Exported exported = export_budgets(request);
+  Progress progress(command.quiet);
+  if (!exported.found) {
+    for (const std::string& note : exported.notes) fmt::print(stderr, "regtune: {}\n", note);
+    return kExitMiss;
+  }
+  for (const std::string& note : exported.notes) progress.note("regtune: " + note);
+  fmt::print("{}", exported.text);
+  return 0;
+}
+
+int run(const DbRequest& request, const Command& command) {
+  const DbAnswer answer = look_after_db(request);
+  if (command.json) print_document(answer.json);
+  if (!command.json) fmt::print(answer.found ? stdout : stderr, "{}", answer.text);
+  if (!answer.sound) return static_cast<int>(ErrorKind::cache_unusable);
+  return answer.found ? 0 : kExitMiss;
+}
+
+int run(const BundleRequest& request, const Command& command) {
+  BundleResult result;
+  {
+    Progress progress(command.quiet);
+    result = make_bundle(request, progress);
+  }
+  if (command.json)
+    print_document({{"file", result.file.string()}, {"bytes", result.bytes}, {"compiler", result.compiler}});
+  else
+    fmt::print("{}", bundle_text(result));
   return 0;
 }
 

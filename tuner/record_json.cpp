@@ -290,6 +290,14 @@ Verdict verdict_from(const Json& json, std::size_t trials) {
 
 }  // namespace
 
+Json static_facts_json(const StaticFacts& facts) {
+  return facts_json(facts);
+}
+
+StaticFacts static_facts_from_json(const Json& json) {
+  return facts_from(json);
+}
+
 Json policy_json(const RegisterPolicy& policy) {
   return std::visit(Overloaded{[](const AuthorsOwn&) -> Json {
                                  return {{"kind", "author"}};

@@ -18,6 +18,8 @@ nlohmann::json policy_json(const RegisterPolicy& policy);
 RegisterPolicy policy_from_json(const nlohmann::json& json);
 nlohmann::json choice_json(const SourceChoice& choice);
 SourceChoice choice_from_json(const nlohmann::json& json);
+nlohmann::json static_facts_json(const StaticFacts& facts);
+StaticFacts static_facts_from_json(const nlohmann::json& json);
 
 // What holds its default is left out, or null: the author's choice, a verdict without a renamed best, no route.
 nlohmann::json record_json(const TuningRecord& record);

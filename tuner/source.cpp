@@ -80,6 +80,7 @@ void set_device_text(CompileUnit& unit, std::string text, const std::optional<st
 }
 
 std::string source_hash(const CompileUnit& unit) {
+  if (!unit.known_hash.empty()) return unit.known_hash;
   AuthorOptions options{unit.options, unit.author_cap};
   return source_tag(
       {unit.source.text, unit.source.path, unit.include_folders, std::move(options), unit.name_expressions});

@@ -81,6 +81,7 @@ struct CompileUnit {
   std::vector<std::string> launched_instances;  // of kernel templates, as the file itself launches them
   std::vector<std::string> empty_headers;       // named by the toolkit's headers, and not there
   std::vector<std::string> source_notes;        // what is different from the author's text, a sentence each
+  std::string known_hash;  // source_hash, where the files that were included are not there any more; empty: they are
 };
 
 // What is compiled: the author's text, or its device part.

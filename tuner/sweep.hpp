@@ -92,7 +92,8 @@ class Sweep {
   // "LTO-IR once, then nvJitLink 13.0", or "plain NVRTC: <why>"; of nvcc "nvcc, LTO-IR once, ...", "plain nvcc: ...".
   std::string route() const;
   bool linked() const { return why_plain_.empty(); }
-  std::string plain() const;  // "plain NVRTC"
+  const std::string& why_plain() const { return why_plain_; }  // empty: linked
+  std::string plain() const;                                   // "plain NVRTC"
 
  private:
   // The caps of one source choice of which some may need no compilation.

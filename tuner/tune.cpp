@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "compilation.hpp"
 #include "compile.hpp"
 #include "compile_budget.hpp"
 #include "counters.hpp"
@@ -22,6 +21,7 @@
 #include "store.hpp"
 #include "sweep.hpp"
 #include "target.hpp"
+#include "tuned_file.hpp"
 #include "tuning_plan.hpp"
 
 namespace regtune {
@@ -140,12 +140,12 @@ std::optional<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const Sourc
 
 TuneResult tune(const TuneRequest& request, Progress& progress) {
   Device device(request.device);  // the driver comes up while the source is read and compiled
-  const Source source = read_source(request.source);
-  LaunchDescription description = launch_description(source, request.flags);
-  CompilePool pool(request.jobs, request.compile_limit_s, request.compiler.nvcc_file);
-  const Target target = choose_target(request.architecture, device, pool.identity());
+  TunedFile file({request.source, request.flags, request.jobs, request.compile_limit_s, request.compiler});
+  const Source& source = file.source();
+  const LaunchDescription described = file.description();
+  const Target target = choose_target(request.architecture, device, file.compiler());
   tell_about_gpu(target, device, progress);
-  if (request.confirm_by_nvcc) pool.identity(FrontEnd::nvcc);  // that there is none is better known before the work
+  if (request.confirm_by_nvcc) file.require_nvcc();  // that there is none is better known before the work
   // An unusable cache is better known before the work than after. Without a GPU nothing is stored.
   std::filesystem::path cache;
   std::optional<Store> store;
@@ -155,14 +155,14 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
 
   progress.stage("compiling for the first time");
   const Compilation compilation =
-      begin_compilation({source, description, target.architecture, request.compiler.only},
-                        {request.compile_budget_s, request.every_cap}, kept_in, pool, progress);
+      file.compile(described, target.architecture, {request.compile_budget_s, request.every_cap}, kept_in, progress);
+  CompilePool& pool = file.pool();
   const CompileUnit& unit = compilation.unit;
   Sweep& sweep = *compilation.sweep;
   const CompiledCode& first = sweep.first_code();
-  const KernelSignature signature = described_kernel(unit, description, first);
+  const KernelSignature signature = described_kernel(unit, described, first);
   const InferredLaunch launch =
-      described_launch(std::move(description), unit, pool, signature, target.gpu ? target.gpu->memory_bytes : 0);
+      described_launch(described, unit, pool, signature, target.gpu ? target.gpu->memory_bytes : 0);
   tell_guesses(launch.guesses, progress);
   const SweepScope scope{request.rename, request.levers, request.compile_budget_s.has_value()};
   const TuningPlan plan = plan_tuning(unit, launch, signature, first, target.limits, scope);
