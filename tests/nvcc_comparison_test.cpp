@@ -45,6 +45,11 @@ TEST(NvccComparison, AGainThatIsGoneDoesNotHold) {
   EXPECT_TRUE(confirmed({{4, {0.9}}, {7, {1.0}}}).finding.starts_with("the gain does not hold"));
 }
 
+TEST(NvccComparison, AGainWithinTheMarginDoesNotHold) {
+  const NvccCode code = confirmed({{4, {1.003}}, {7, {1.0}}});
+  EXPECT_TRUE(code.finding.starts_with("the gain does not hold (1.00")) << code.finding;
+}
+
 TEST(NvccComparison, WithoutAWinnerNothingIsTimed) {
   EXPECT_EQ(confirmed({{4, {1.05}}, {7, {1.0}}}, Verdict::Kind::no_gain), (NvccCode{3, 48, 0, 0, "", {}, 0, ""}));
 }

@@ -150,8 +150,10 @@ void confirm_by_nvcc(Bench& bench, const TuningRecord& record, double budget_s, 
       continue;
     const bool is_best = code.variant_id == record.verdict->best_id;
     if (!is_best && code.variant_id != record.verdict->best_in_source_id) continue;
-    // That it gains there at all; how much it gained under NVRTC is no claim about nvcc.
-    claims.push_back({code.variant_id, true, {1, 1, 1}});
+    // That it gains by more than the margin; how much it gained under NVRTC is no claim about nvcc. The referee grants
+    // a stored gain the margin, so what comes out as 1 + margin is asked for.
+    const double least = (1 + record.settings.margin) / (1 - record.settings.margin);
+    claims.push_back({code.variant_id, true, {least, least, least}});
     candidates.push_back(*candidate);
   }
   if (claims.empty() || reference == builds.candidates.end()) return;
