@@ -16,7 +16,7 @@ namespace regtune {
 
 struct InitRequest {
   std::filesystem::path source;
-  DescriptionFlags flags;                   // what is known already
+  DescriptionFlags flags;  // what is known already
   CompilerWish compiler;
   std::optional<std::string> architecture;  // one
   int device = 0;
