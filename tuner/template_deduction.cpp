@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "source_scan.hpp"
 
@@ -116,8 +117,7 @@ std::optional<std::string> innermost(std::string_view text, std::size_t offset, 
     } else if (words.is(i, ',') && lists.size() == 1 && lists.back()) {
       first = i + 1;
     } else if (words.is(i, '{')) {
-      scopes.push_back(std::move(parameter));
-      parameter.reset();
+      scopes.push_back(std::exchange(parameter, std::nullopt));
       lists.clear();
       first = i + 1;
     } else if (words.is(i, '}')) {
