@@ -132,7 +132,7 @@ TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   EXPECT_EQ(request.source, "k.cu");
   EXPECT_FALSE(request.architecture);
   EXPECT_FALSE(request.cache);
-  EXPECT_FALSE(tune.record_file);
+  EXPECT_FALSE(tune.files.record);
   EXPECT_FALSE(tune.style.all_rows);
   EXPECT_EQ(request.device, 0);
   EXPECT_GE(request.jobs, 1);
@@ -226,7 +226,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_DOUBLE_EQ(tune.request.measure.margin, 0.02);
   EXPECT_DOUBLE_EQ(tune.request.measure.budget_s, 7.5);
   EXPECT_DOUBLE_EQ(tune.request.measure.timeout_ms, 250);
-  EXPECT_EQ(tune.record_file, "r.json");
+  EXPECT_EQ(tune.files.record, "r.json");
   EXPECT_TRUE(tune.style.all_rows);
   EXPECT_EQ(tune.request.cache, "c.db");
   EXPECT_EQ(tune.request.device, 2);

@@ -125,7 +125,8 @@ TuneCommand tune_command(const CliValues& values, const CompilerArguments& compi
     request.confirm_by_nvcc = true;
   }
   command.style.all_rows = values.flag("all");
-  command.record_file = values.text("record");
+  command.files = {values.text("record"), values.text("report"), values.text("export-t4"),
+                   values.text("export-kernel-tuner"), values.text("csv")};
   return command;
 }
 
@@ -212,7 +213,9 @@ ExportFormat export_format(const CliValues& values) {
   if (name) {
     const std::optional<ExportFormat> format = export_format_from_string(*name);
     if (format) return *format;
-    throw Error(ErrorKind::usage, fmt::format("--format {}: there are header, json, cmake, patch and sqlite", *name));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--format {}: there are header, json, cmake, patch, sqlite, t4, kernel-tuner and csv", *name));
   }
   if (values.flag("patch")) return ExportFormat::patch;
   if (values.flag("json")) return ExportFormat::json;
@@ -232,6 +235,14 @@ ExportRequest export_request(const CliValues& values) {
   if (request.format == ExportFormat::sqlite && !request.file)
     throw Error(ErrorKind::usage, "--format sqlite: say where to write the file by -o FILE");
   return request;
+}
+
+ReportRequest report_request(const CliValues& values) {
+  return {values.subjects(), values.list("set"), values.text("gpu"), values.text("cache"), values.text("output")};
+}
+
+DiffRequest diff_request(const CliValues& values) {
+  return {values.subjects(), values.list("set"), values.text("gpu"), values.text("cache")};
 }
 
 BundleRequest bundle_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
@@ -274,6 +285,8 @@ CliCommand take_command(Arguments& arguments) {
                                                            {"tag", CliCommand::tag},
                                                            {"bundle", CliCommand::bundle},
                                                            {"db", CliCommand::db},
+                                                           {"diff", CliCommand::diff},
+                                                           {"report", CliCommand::report},
                                                            {"import", CliCommand::import_runs}};
   for (const auto& [name, command] : kNamed) {
     if (arguments.empty() || arguments.front() != name) continue;
@@ -290,6 +303,8 @@ void refuse_compiler_options(CliCommand command, const Arguments& behind) {
   if (command == CliCommand::verify) why = "verify compiles with the options that are stored and";
   if (command == CliCommand::replay) why = "replay compiles nothing and";
   if (command == CliCommand::export_budgets) why = "export compiles nothing and";
+  if (command == CliCommand::diff) why = "diff compiles nothing and";
+  if (command == CliCommand::report) why = "report compiles nothing and";
   if (command == CliCommand::db) why = "db compiles nothing and";
   if (command == CliCommand::import_runs) why = "import compiles nothing and";
   if (*why == '\0') return;
@@ -349,6 +364,7 @@ Command parse_command_line(const Arguments& arguments) {
   switch (which) {
     case CliCommand::tune:
       command.what = tune_command(values, compiler);
+      std::get<TuneCommand>(command.what).request.command_line = arguments;
       break;
     case CliCommand::analyze:
       command.what = analyze_command(values, compiler);
@@ -380,6 +396,12 @@ Command parse_command_line(const Arguments& arguments) {
       break;
     case CliCommand::bundle:
       command.what = bundle_request(values, compiler);
+      break;
+    case CliCommand::report:
+      command.what = report_request(values);
+      break;
+    case CliCommand::diff:
+      command.what = diff_request(values);
       break;
   }
   return command;

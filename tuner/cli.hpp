@@ -9,11 +9,14 @@
 #include "bundle_command.hpp"
 #include "check_command.hpp"
 #include "db_command.hpp"
+#include "diff_command.hpp"
 #include "export_command.hpp"
 #include "init_command.hpp"
 #include "lookup_command.hpp"
 #include "replay_command.hpp"
 #include "report.hpp"
+#include "report_command.hpp"
+#include "run_files.hpp"
 #include "show_source_command.hpp"
 #include "tune.hpp"
 #include "verify_command.hpp"
@@ -27,7 +30,7 @@ struct ShowText {
 struct TuneCommand {
   TuneRequest request;
   ReportStyle style;
-  std::optional<std::filesystem::path> record_file;  // --record
+  RunFiles files;
 };
 
 struct AnalyzeCommand {
@@ -48,7 +51,8 @@ struct Command {
   bool json = false;   // stdout holds one JSON document
   bool quiet = false;  // no talk on stderr
   std::variant<ShowText, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand,
-               VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest>
+               VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest, ReportRequest,
+               DiffRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

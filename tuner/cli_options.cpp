@@ -21,7 +21,9 @@ constexpr const char* kUsage = R"(usage: regtune KERNEL.cu [options] [-- compile
        regtune lookup KERNEL [--set n=VALUE ...] [--gpu NAME] [--cache FILE]
        regtune verify KERNEL [--set n=VALUE ...] [options]
        regtune replay FILE [options]
-       regtune export [KERNEL ...] [--format header|json|cmake|patch|sqlite] [-o FILE] [options]
+       regtune report KERNEL|FILE ... [-o FILE.html] [options]
+       regtune diff KERNEL|FILE [KERNEL|FILE] [options]
+       regtune export [KERNEL|FILE ...] [--format header|json|cmake|patch|sqlite|t4|kernel-tuner|csv] [-o FILE]
        regtune import FILE ...
        regtune db list|show [KERNEL ...] | merge FILE ... | verify [FILE ...] | prune | vacuum
        regtune bundle KERNEL.cu [--arch sm_80,sm_90|all] [-o FILE.rtb] [options] [-- compiler options]
@@ -146,11 +148,16 @@ po::options_description measure_options() {
       ("confirm", po::value<std::string>()->value_name("nvcc"),
        "also time nvcc's builds of the author's code and the winner")  //
       ("metric", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
-       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                       //
-      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                            //
-      ("no-restore", po::bool_switch(), "each timed launch finds what the one before left in the buffers")  //
-      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")               //
-      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")       //
+       "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s")                                              //
+      ("cold", po::bool_switch(), "flush the L2 cache before each timed launch")                                   //
+      ("no-restore", po::bool_switch(), "each timed launch finds what the one before left in the buffers")         //
+      ("record", po::value<std::string>()->value_name("FILE"), "write the whole run as JSON")                      //
+      ("report", po::value<std::string>()->value_name("FILE"), "write the run as a page: HTML, in one file")       //
+      ("export-t4", po::value<std::string>()->value_name("FILE"), "write the run in the T4 format of autotuners")  //
+      ("export-kernel-tuner", po::value<std::string>()->value_name("FILE"),
+       "write the run as a cache file of Kernel Tuner")                                                //
+      ("csv", po::value<std::string>()->value_name("FILE"), "write every variant as a line of CSV")    //
+      ("retry-quarantined", po::bool_switch(), "launch again what faulted or hung in an earlier run")  //
       ("all", po::bool_switch(), "every distinct code in the table");
   return options;
 }
@@ -191,13 +198,15 @@ po::options_description replay_options() {
 }
 
 po::options_description export_options() {
-  po::options_description options("Export (each kernel's budget, for a build or another machine)");
+  po::options_description options(
+      "Export (each kernel's budget, for a build or another machine; FILE: a record that --record wrote)");
   options.add_options()  //
       ("format", po::value<std::string>()->value_name("NAME"),
        "header: a C header of macros REGTUNE_BOUNDS_<kernel> (default); json; cmake: caps by source file; patch: a "
-       "diff of the sources; sqlite: a cache file of winners with their codes. Without it -o FILE's ending decides")  //
-      ("patch", po::bool_switch(), "short for --format patch")                                                        //
-      ("output,o", po::value<std::string>()->value_name("FILE"), "write it there (default: standard output)")         //
+       "diff of the sources; sqlite: a cache file of winners with their codes; for other tuners, of one run: t4, "
+       "kernel-tuner; csv: a line for each variant. Without it -o FILE's ending decides")                      //
+      ("patch", po::bool_switch(), "short for --format patch")                                                 //
+      ("output,o", po::value<std::string>()->value_name("FILE"), "write it there (default: standard output)")  //
       ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
        "all sizes of the runs to choose from: n=1<<24 (default: every size that is stored)")  //
       ("weight", po::value<Arguments>()->composing()->value_name("NAME=EXPR:W"),
@@ -210,6 +219,36 @@ po::options_description export_options() {
       ("quiet,q", po::bool_switch(), "no talk on stderr")                                           //
       ("cache", po::value<std::string>()->value_name("FILE"), "the cache (default: as elsewhere)")  //
       ("help,h", po::bool_switch(), "this text");
+  return options;
+}
+
+// Of commands that read runs, from files or out of the cache.
+void add_stored_run_options(po::options_description& options) {
+  options.add_options()  //
+      ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"),
+       "all sizes of the runs to take: n=1<<24 (default: every size that is stored)")               //
+      ("gpu", po::value<std::string>()->value_name("NAME"), "only runs on this model of GPU")       //
+      ("cache", po::value<std::string>()->value_name("FILE"), "the cache (default: as elsewhere)")  //
+      ("quiet,q", po::bool_switch(), "no talk on stderr")                                           //
+      ("help,h", po::bool_switch(), "this text");
+}
+
+po::options_description report_options() {
+  po::options_description options(
+      "Report (KERNEL: of the cache; FILE: a record of --record, or a cache file, FILE.db:KERNEL; several: side by "
+      "side)");
+  options.add_options()("output,o", po::value<std::string>()->value_name("FILE"),
+                        "write the page there; -: to standard output (default: KERNEL.html)");
+  add_stored_run_options(options);
+  return options;
+}
+
+po::options_description diff_options() {
+  po::options_description options(
+      "Diff (before and after, as report takes them; one KERNEL alone: its two newest runs). Exit code 0: registers, "
+      "spills, times and winner are the same; 1: they differ; 3: there is nothing to compare");
+  options.add_options()("json", po::bool_switch(), "one JSON document on stdout");
+  add_stored_run_options(options);
   return options;
 }
 
@@ -285,6 +324,10 @@ po::options_description options_of(CliCommand command) {
       return db_options("Import (cache files, and runs that --record wrote as .json)", false);
     case CliCommand::export_budgets:
       return export_options();  // nor does this ask one
+    case CliCommand::report:
+      return report_options();
+    case CliCommand::diff:
+      return diff_options();
   }
   options.add(general_options());
   return options;
@@ -313,6 +356,10 @@ Subjects subjects_of(CliCommand command) {
       return {"FILE"};
     case CliCommand::export_budgets:
       return {"KERNEL", 0, any_number};
+    case CliCommand::report:
+      return {"KERNEL or FILE", 1, any_number};
+    case CliCommand::diff:
+      return {"KERNEL or FILE", 1, 2};
     case CliCommand::import_runs:
       return {"FILE", 1, any_number};
     case CliCommand::db:

@@ -20,7 +20,9 @@ enum class CliCommand {
   export_budgets,
   bundle,
   db,
-  import_runs
+  import_runs,
+  report,
+  diff
 };
 
 // The usage of all commands, and the options of this one.

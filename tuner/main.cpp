@@ -1,11 +1,10 @@
 // regtune: how many registers should this kernel get? The commands, and how each ends.
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "analysis_report.hpp"
 #include "cli.hpp"
 #include "device.hpp"
+#include "diff_text.hpp"
 #include "explain.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
@@ -15,8 +14,9 @@ namespace {
 
 using namespace regtune;
 
-constexpr int kExitMiss = 1;    // a look-up found nothing
-constexpr int kExitNoGpu = 20;  // compiled and analysed, nothing timed
+constexpr int kExitMiss = 1;     // a look-up found nothing
+constexpr int kExitDiffers = 1;  // a comparison found a difference
+constexpr int kExitNoGpu = 20;   // compiled and analysed, nothing timed
 
 void print_document(const nlohmann::json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -44,12 +44,6 @@ int run(const TagCommand& tag, const Command& command) {
   return 0;
 }
 
-void write_record(const TuningRecord& record, const std::filesystem::path& file) {
-  std::ofstream out(file);
-  out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  if (!out.flush()) throw Error(ErrorKind::usage, "--record " + file.string() + ": cannot be written");
-}
-
 TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, bool quiet) {
   TuneRequest one = request;
   one.flags.sizes = sizes;
@@ -60,21 +54,22 @@ TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& 
 // One tuning after the other for several sizes: what the first compiles is in the cache for the next.
 int run(const TuneCommand& tuning, const Command& command) {
   const std::vector<std::vector<std::string>> sets = size_sets(tuning.request.flags.sizes);
-  if (sets.size() > 1 && tuning.record_file)
-    throw Error(ErrorKind::usage, "--record holds one run, and --set asks for several");
+  check_run_files(tuning.files, sets.size());
   bool timed = true;
+  std::vector<TuningRecord> runs;
   nlohmann::json documents = nlohmann::json::array();
   for (const std::vector<std::string>& sizes : sets) {
-    const TuneResult result = tune_for(tuning.request, sizes, command.quiet);
+    TuneResult result = tune_for(tuning.request, sizes, command.quiet);
     timed = result.record.gpu.has_value();
-    if (tuning.record_file) write_record(result.record, *tuning.record_file);
     if (command.json)
       documents.push_back(record_json(result.record));
     else
       fmt::print("{}{}{}", &sizes == &sets.front() ? "" : "\n",
                  report_text(result.record, result.stored_in, tuning.style),
                  command.explain ? explanation(result.record) : "");
+    runs.push_back(std::move(result.record));
   }
+  write_run_files(tuning.files, runs);
   if (command.json) print_document(sets.size() == 1 ? documents.front() : documents);
   return timed ? 0 : kExitNoGpu;
 }
@@ -169,6 +164,27 @@ int run(const ExportRequest& request, const Command& command) {
   for (const std::string& note : exported.notes) progress.note("regtune: " + note);
   fmt::print("{}", exported.text);
   return 0;
+}
+
+int run(const ReportRequest& request, const Command& command) {
+  const Reported reported = report_runs(request);
+  Progress progress(command.quiet);
+  if (!reported.found) {
+    for (const std::string& note : reported.notes) fmt::print(stderr, "regtune: {}\n", note);
+    return kExitMiss;
+  }
+  for (const std::string& note : reported.notes) progress.note("regtune: " + note);
+  fmt::print("{}", reported.text);
+  return 0;
+}
+
+int run(const DiffRequest& request, const Command& command) {
+  const DiffResult result = compare_runs(request);
+  if (command.json)
+    print_document(diff_json(result));
+  else
+    fmt::print("{}", diff_text(result));
+  return result.same() ? 0 : kExitDiffers;
 }
 
 int run(const DbRequest& request, const Command& command) {
