@@ -172,7 +172,9 @@ po::options_description lookup_options() {
   po::options_description options("Look-up");
   options.add_options()                                                                         //
       ("set", po::value<Arguments>()->composing()->value_name("NAME=EXPR"), "a size: n=1<<24")  //
-      ("gpu", po::value<std::string>()->value_name("NAME"), "GPU (default: this machine's)")    //
+      ("gpu", po::value<std::string>()->value_name("NAME"),
+       "GPU (default: this machine's); of one that is not stored also its architecture and SMs: "
+       "'NVIDIA H100 PCIe, sm_90, 114 SMs'")  //
       ("explain", po::bool_switch(), "also a line for each variant: what became of it, and why");
   return options;
 }
