@@ -159,7 +159,10 @@ OptionGroup init_group() {
 
 OptionGroup lookup_group() {
   return {"Look-up",
-          {set_option("a size: n=1<<24"), text("gpu", "NAME", "GPU (default: this machine's)"),
+          {set_option("a size: n=1<<24"), 
+           text("gpu", "NAME",
+                "GPU (default: this machine's); of one that is not stored also its architecture and SMs: 'NVIDIA H100 "
+                "PCIe, sm_90, 114 SMs'"),
            flag("explain", "also a line for each variant: what became of it, and why")}};
 }
 
