@@ -5,7 +5,9 @@
 #include "cli.hpp"
 #include "device.hpp"
 #include "diff_text.hpp"
+#include "exit_codes.hpp"
 #include "explain.hpp"
+#include "installation.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
 #include "size_arguments.hpp"
@@ -14,16 +16,17 @@ namespace {
 
 using namespace regtune;
 
-constexpr int kExitMiss = 1;     // a look-up found nothing
-constexpr int kExitDiffers = 1;  // a comparison found a difference
-constexpr int kExitNoGpu = 20;   // compiled and analysed, nothing timed
-
 void print_document(const nlohmann::json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 int run(const ShowText& show, const Command&) {
   fmt::print("{}", show.text);
+  return 0;
+}
+
+int run(const ShowVersions&, const Command&) {
+  fmt::print("{}", versions_text());
   return 0;
 }
 
@@ -44,34 +47,70 @@ int run(const TagCommand& tag, const Command& command) {
   return 0;
 }
 
-TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, bool quiet) {
+TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, const Command& command) {
   TuneRequest one = request;
   one.flags.sizes = sizes;
-  Progress progress(quiet);
+  Progress progress(command.quiet);
   return tune(one, progress);
 }
 
+nlohmann::json error_json(const Error& failure) {
+  return {{"error", {{"exit_code", static_cast<int>(failure.kind())}, {"message", failure.what()}}}};
+}
+
+// What the runs of one command line leave: what --json prints, and what goes into files.
+struct Told {
+  nlohmann::json documents = nlohmann::json::array();
+  std::vector<TuningRecord> runs;
+};
+
 // One tuning after the other for several sizes: what the first compiles is in the cache for the next.
-int run(const TuneCommand& tuning, const Command& command) {
-  const std::vector<std::vector<std::string>> sets = size_sets(tuning.request.flags.sizes);
+int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Command& command, Told& told) {
+  const std::vector<std::vector<std::string>> sets = size_sets(request.flags.sizes);
   check_run_files(tuning.files, sets.size());
   bool timed = true;
-  std::vector<TuningRecord> runs;
-  nlohmann::json documents = nlohmann::json::array();
   for (const std::vector<std::string>& sizes : sets) {
-    TuneResult result = tune_for(tuning.request, sizes, command.quiet);
+    TuneResult result = tune_for(request, sizes, command);
     timed = result.record.gpu.has_value();
     if (command.json)
-      documents.push_back(record_json(result.record));
+      told.documents.push_back(record_json(result.record));
     else
       fmt::print("{}{}{}", &sizes == &sets.front() ? "" : "\n",
                  report_text(result.record, result.stored_in, tuning.style),
                  command.explain ? explanation(result.record) : "");
-    runs.push_back(std::move(result.record));
+    std::fflush(stdout);
+    told.runs.push_back(std::move(result.record));
   }
-  write_run_files(tuning.files, runs);
-  if (command.json) print_document(sets.size() == 1 ? documents.front() : documents);
   return timed ? 0 : kExitNoGpu;
+}
+
+// Each file for itself: one that cannot be tuned keeps none of the others from it.
+int tune_files(const TuneCommand& tuning, const Command& command, Told& told) {
+  std::vector<TuneRequest> requests{tuning.request};
+  requests.insert(requests.end(), tuning.others.begin(), tuning.others.end());
+  int worst = 0;
+  for (const TuneRequest& request : requests) {
+    if (&request != &requests.front() && !command.json) fmt::print("\n");
+    try {
+      worst = worse_exit_code(worst, tune_file(request, tuning, command, told));
+    } catch (const Error& failure) {
+      fmt::print(stderr, "regtune: {}: {}\n", request.source.string(), failure.what());
+      nlohmann::json document = error_json(failure);
+      document["source"] = request.source.string();
+      told.documents.push_back(std::move(document));
+      worst = worse_exit_code(worst, static_cast<int>(failure.kind()));
+    }
+  }
+  return worst;
+}
+
+int run(const TuneCommand& tuning, const Command& command) {
+  Told told;
+  const bool is_one = tuning.others.empty();
+  const int code = is_one ? tune_file(tuning.request, tuning, command, told) : tune_files(tuning, command, told);
+  if (!told.runs.empty()) write_run_files(tuning.files, told.runs);
+  if (command.json) print_document(is_one && told.documents.size() == 1 ? told.documents.front() : told.documents);
+  return code;
 }
 
 // The record, and beside it how it was found.
@@ -184,7 +223,7 @@ int run(const DiffRequest& request, const Command& command) {
     print_document(diff_json(result));
   else
     fmt::print("{}", diff_text(result));
-  return result.same() ? 0 : kExitDiffers;
+  return result.same() ? 0 : kExitMiss;  // as diff(1): 1 where they differ
 }
 
 int run(const DbRequest& request, const Command& command) {
@@ -227,11 +266,15 @@ int run(const CheckRequest& request, const Command& command) {
   return passed ? 0 : static_cast<int>(ErrorKind::check_failed);
 }
 
+Config users_config() {
+  const std::optional<std::filesystem::path> file = config_path();
+  return file ? read_config(*file) : Config{};
+}
+
 int fail(const Error& failure, bool json) {
   fmt::print(stderr, "regtune: {}\n", failure.what());
-  const int code = static_cast<int>(failure.kind());
-  if (json) print_document({{"error", {{"exit_code", code}, {"message", failure.what()}}}});
-  return code;
+  if (json) print_document(error_json(failure));
+  return static_cast<int>(failure.kind());
 }
 
 }  // namespace
@@ -240,7 +283,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const std::optional<int> served = serve_profiled(arguments)) return *served;
   try {
-    const Command command = parse_command_line(arguments);
+    const Command command = parse_command_line(arguments, users_config);
     for (const std::string& note : command.notes) Progress(command.quiet).note("regtune: " + note);
     return std::visit([&](const auto& what) { return run(what, command); }, command.what);
   } catch (const Error& failure) {
