@@ -81,7 +81,8 @@ TEST(KernelTunerCache, HoldsTheTimesUnderTheKeysOfTheirValues) {
   const Json document = Json::parse(text);
   EXPECT_EQ(document["device_name"], "NVIDIA H200");
   EXPECT_EQ(document["objective"], "time");
-  EXPECT_EQ(document["tune_params_keys"], Json::array({"block_size_x", "block_size_y", "block_size_z", "budget"}));
+  EXPECT_EQ(document["tune_params_keys"],
+            Json::array({"block_size_x", "block_size_y", "block_size_z", "budget", "renamed"}));
   EXPECT_EQ(document["cache"].size(), record.trials.size());
   for (const auto& [key, entry] : document["cache"].items()) {
     std::string joined;
@@ -122,6 +123,14 @@ TEST(Exchange, KnobsOfTheSourceAreParameters) {
   EXPECT_EQ(result[1]["configuration"]["renamed"], 1);
   EXPECT_EQ(result[1]["configuration"]["register_usage_level"], 10);
   EXPECT_EQ(result[1]["configuration"]["instance"], "scale<4>");
+}
+
+TEST(Exchange, TwoVariantsAreNeverOneConfiguration) {
+  TuningRecord record = tuned_record({});
+  record.trials[1].variant.policy = record.trials[2].variant.policy;
+  record.trials[1].variant.choice.macros = {{"budget", "x"}};  // a macro by the name of our own parameter
+  const Json cache = Json::parse(kernel_tuner_text(record))["cache"];
+  EXPECT_EQ(cache.size(), record.trials.size());
 }
 
 TEST(Exchange, ARunWithoutTimesIsRefused) {

@@ -59,12 +59,18 @@ TEST(RecordDiff, WhatItRanUnderIsToldAndIsNoDifference) {
   EXPECT_TRUE(diff.same());
 }
 
+void scale_gain(Measurement& measured, double factor) {
+  for (double* end : {&measured.speedup.low, &measured.speedup.median, &measured.speedup.high}) *end *= factor;
+}
+
 TEST(RecordDiff, ATimeDriftsWhenTheIntervalsLieApart) {
   const TuningRecord before = recorded("decay_wide");
   TuningRecord after = before;
+  after.gpu->driver_version = "590.1";
   scale(measured(after, 0), 1.02);
   RecordDiff diff = record_diff(before, after);
   EXPECT_EQ(of_author(diff).kind, TimeDrift::Kind::slower);
+  EXPECT_FALSE(of_author(diff).beside_authors);
   EXPECT_NEAR(of_author(diff).ratio.median, 1.02, 1e-9);
   EXPECT_LT(of_author(diff).ratio.low, 1.02);
   EXPECT_GT(of_author(diff).ratio.high, 1.02);
@@ -75,6 +81,31 @@ TEST(RecordDiff, ATimeDriftsWhenTheIntervalsLieApart) {
   TuningRecord little = before;
   scale(measured(little, 0), 1.004);
   EXPECT_EQ(of_author(record_diff(before, little)).kind, TimeDrift::Kind::within_noise);
+}
+
+TEST(RecordDiff, OneCodeOnOneGpuUnderOneDriverDriftsWithTheMachine) {
+  const TuningRecord before = recorded("decay_wide");
+  TuningRecord after = before;
+  const int best = before.verdict->best_id;
+  scale(measured(after, 0), 1.01);
+  scale(measured(after, best), 1.01);  // all alike: what was gained is what it was
+  RecordDiff diff = record_diff(before, after);
+  EXPECT_EQ(of_author(diff).kind, TimeDrift::Kind::slower) << "it is told";
+  EXPECT_TRUE(diff.authors_drift_is_the_machines);
+  EXPECT_TRUE(diff.same()) << "and is no difference of the runs";
+  scale(measured(after, best), 1.03);
+  scale_gain(measured(after, best), 1 / 1.03);
+  diff = record_diff(before, after);
+  const auto of_best = std::find_if(diff.times.begin(), diff.times.end(),
+                                    [&](const TimeDrift& drift) { return drift.variant.id == best; });
+  ASSERT_NE(of_best, diff.times.end());
+  EXPECT_TRUE(of_best->beside_authors);
+  EXPECT_EQ(of_best->kind, TimeDrift::Kind::slower);
+  EXPECT_NEAR(of_best->ratio.median, 1.03, 1e-9);
+  EXPECT_FALSE(diff.same());
+  // Where the author's code is another, nothing is left to compare beside.
+  after.trials[0].facts->code_hash = "another";
+  EXPECT_FALSE(record_diff(before, after).authors_drift_is_the_machines);
 }
 
 TEST(RecordDiff, AFewSamplesSayNothing) {
@@ -137,7 +168,7 @@ TEST(RecordDiff, AWinThatIsGoneIsAChange) {
 }
 
 TEST(RecordDiff, AnotherBudgetOfTheWinnersCodeIsNoChange) {
-  const TuningRecord before = recorded("matmul_tiled");
+  const TuningRecord before = recorded("decay_wide");
   const int best = before.verdict->best_id;
   const auto same = std::find_if(before.trials.begin(), before.trials.end(), [&](const Trial& trial) {
     const auto* as = std::get_if<SameCodeAs>(&trial.outcome);

@@ -91,19 +91,29 @@ std::string percent(const Interval& ratio) {
 }
 
 std::string spell_time(const TimeDrift& drift) {
-  const std::string times = fmt::format("{:.4g} -> {:.4g} ms: ", drift.ms_before, drift.ms_after);
+  std::string text = fmt::format("{:.4g} -> {:.4g} ms: ", drift.ms_before, drift.ms_after);
+  if (drift.beside_authors) text += "beside the author's code ";
   switch (drift.kind) {
     case TimeDrift::Kind::slower:
-      return times + "slower by " + percent(drift.ratio);
+      return text + "slower by " + percent(drift.ratio);
     case TimeDrift::Kind::faster:
-      return times + "faster by " + percent(drift.ratio);
+      return text + "faster by " + percent(drift.ratio);
     case TimeDrift::Kind::too_few_samples:
-      return times + "too few samples to say";
+      return text + "too few samples to say";
     case TimeDrift::Kind::within_noise:
       break;
   }
-  return times +
+  return text +
          fmt::format("within noise ({:+.2g} to {:+.2g} %)", (drift.ratio.low - 1) * 100, (drift.ratio.high - 1) * 100);
+}
+
+// Why a drift of the author's code is none of the runs' differences.
+std::string spell_authors(const RecordDiff& diff, const TimeDrift& drift) {
+  const bool moved = drift.kind == TimeDrift::Kind::slower || drift.kind == TimeDrift::Kind::faster;
+  const bool is_authors = drift.variant.id == 0;
+  return is_authors && moved && diff.authors_drift_is_the_machines
+             ? "; the same code, GPU and driver: the machine's own"
+             : "";
 }
 
 std::string spell_winner(const TuningRecord& record, const std::optional<Variant>& winner) {
@@ -150,7 +160,8 @@ std::string compared_text(const ComparedRuns& runs) {
   if (!diff.timed_in_both) return text + "time: one of the runs timed nothing\n";
   text += "time:\n";
   for (const TimeDrift& drift : diff.times)
-    text += fmt::format("  {}: {}\n", spell_variant(runs.after, drift.variant), spell_time(drift));
+    text += fmt::format("  {}: {}{}\n", spell_variant(runs.after, drift.variant), spell_time(drift),
+                        spell_authors(diff, drift));
   return text + winner_text(runs);
 }
 
@@ -202,6 +213,7 @@ Json compared_json(const ComparedRuns& runs) {
             {"facts", Json::array()},
             {"failures", Json::array()},
             {"times", Json::array()},
+            {"authors_drift_is_the_machines", diff.authors_drift_is_the_machines},
             {"winner", diff.timed_in_both ? winner_json(diff.winner) : Json()}};
   for (const Change& change : diff.changes)
     json["changes"].push_back({{"what", change.what}, {"before", change.before}, {"after", change.after}});
@@ -215,6 +227,7 @@ Json compared_json(const ComparedRuns& runs) {
   for (const TimeDrift& drift : diff.times)
     json["times"].push_back({{"variant", variant_json(drift.variant)},
                              {"finding", name_of(drift.kind)},
+                             {"beside_authors", drift.beside_authors},
                              {"ms", {drift.ms_before, drift.ms_after}},
                              {"ratio", interval_json(drift.ratio)}});
   return json;

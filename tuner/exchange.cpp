@@ -38,7 +38,7 @@ std::string budget_word(const RegisterPolicy& policy) {
 }
 
 // The parameters that a run varies, or could: the block and the budget always, a knob where there is one.
-std::vector<std::string> parameters_of(const TuningRecord& record) {
+std::vector<std::string> named_parameters(const TuningRecord& record) {
   std::set<std::string> macros;
   bool renamed = false;
   bool levels = false;
@@ -54,8 +54,18 @@ std::vector<std::string> parameters_of(const TuningRecord& record) {
   if (renamed) names.emplace_back("renamed");
   if (levels) names.emplace_back("register_usage_level");
   if (instances) names.emplace_back("instance");
-  for (const std::string& macro : macros) names.push_back(macro);
+  for (const std::string& macro : macros)
+    if (std::find(names.begin(), names.end(), macro) == names.end()) names.push_back(macro);
   return names;
+}
+
+// The knobs in words: for one that has no parameter of its own.
+constexpr const char* kAllKnobs = "knobs";
+
+std::string knobs_word(const SourceChoice& choice) {
+  std::string word = spell(choice);
+  std::erase(word, ',');
+  return word.empty() ? "author" : word;
 }
 
 Json value_of(const Trial& trial, const std::string& parameter) {
@@ -67,6 +77,7 @@ Json value_of(const Trial& trial, const std::string& parameter) {
   if (parameter == "renamed") return choice.renamed ? 1 : 0;
   if (parameter == "register_usage_level") return choice.register_usage_level;
   if (parameter == "instance") return choice.instance.empty() ? "author" : choice.instance;
+  if (parameter == kAllKnobs) return knobs_word(choice);
   const auto macro = choice.macros.find(parameter);
   return macro == choice.macros.end() ? "author" : macro->second;
 }
@@ -75,6 +86,18 @@ Json configuration_of(const Trial& trial, const std::vector<std::string>& parame
   Json configuration = Json::object();
   for (const std::string& parameter : parameters) configuration[parameter] = value_of(trial, parameter);
   return configuration;
+}
+
+// Two variants are never one configuration, whatever tells them apart.
+std::vector<std::string> parameters_of(const TuningRecord& record) {
+  std::vector<std::string> parameters = named_parameters(record);
+  std::set<std::string> seen;
+  for (const Trial& trial : record.trials)
+    if (!seen.insert(configuration_of(trial, parameters).dump(-1, ' ', false, Json::error_handler_t::replace)).second) {
+      parameters.emplace_back(kAllKnobs);
+      break;
+    }
+  return parameters;
 }
 
 // What became of a variant, in the words of both formats; empty where it was never tried.

@@ -68,16 +68,30 @@ bool is_known(const Measurement& measured, double confidence) {
   return range_coverage(static_cast<int>(deciding_samples(measured).size())) >= confidence;
 }
 
+Interval quotient(const Interval& above, const Interval& below) {
+  return {above.low / below.high, above.median / below.median, above.high / below.low};
+}
+
+bool is_author_again(const TuningRecord& before, const TuningRecord& after) {
+  const auto& a = before.trials.front().facts;
+  const auto& b = after.trials.front().facts;
+  return a && b && a->code_hash == b->code_hash;
+}
+
 // Each interval holds its median with the run's confidence, so both do with at least 1 - 2 (1 - confidence): the ratio
-// of the medians then lies between those of the ends that are farthest apart.
+// then lies between those of the ends that are farthest apart.
 TimeDrift time_drift(const Variant& variant, const Measurement& before, const Measurement& after,
                      const TuningRecord& earlier, const TuningRecord& later) {
   TimeDrift drift;
   drift.variant = variant;
   drift.ms_before = before.time_ms.median;
   drift.ms_after = after.time_ms.median;
-  drift.ratio = {after.time_ms.low / before.time_ms.high, drift.ms_after / drift.ms_before,
-                 after.time_ms.high / before.time_ms.low};
+  // A gain is the author's time over this one's, of samples that were taken side by side.
+  drift.beside_authors = variant.id != 0 && is_author_again(earlier, later) && before.speedup.low > 0 &&
+                         after.speedup.low > 0 && earlier.verdict->reference_id == 0 &&
+                         later.verdict->reference_id == 0;
+  drift.ratio =
+      drift.beside_authors ? quotient(before.speedup, after.speedup) : quotient(after.time_ms, before.time_ms);
   const double margin = std::max(earlier.settings.margin, later.settings.margin);
   if (!is_known(before, earlier.settings.confidence) || !is_known(after, later.settings.confidence))
     drift.kind = TimeDrift::Kind::too_few_samples;
@@ -137,7 +151,8 @@ bool is_confirmed(const Measurement* measured) {
 
 bool RecordDiff::same() const {
   return facts.empty() && fates.empty() && !winner.changed &&
-         std::none_of(times.begin(), times.end(), [](const TimeDrift& drift) {
+         std::none_of(times.begin(), times.end(), [&](const TimeDrift& drift) {
+           if (drift.variant.id == 0 && authors_drift_is_the_machines) return false;
            return drift.kind == TimeDrift::Kind::faster || drift.kind == TimeDrift::Kind::slower;
          });
 }
@@ -146,6 +161,10 @@ RecordDiff record_diff(const TuningRecord& before, const TuningRecord& after) {
   RecordDiff diff;
   diff.changes = changes_between(before, after);
   diff.timed_in_both = before.verdict && after.verdict;
+  diff.authors_drift_is_the_machines = is_author_again(before, after) &&
+                                       std::none_of(diff.changes.begin(), diff.changes.end(), [](const Change& change) {
+                                         return change.what == "GPU" || change.what == "driver";
+                                       });
   std::map<std::string, const Trial*> later;
   for (const Trial& trial : after.trials) later.emplace(identity_of(trial.variant), &trial);
   std::set<const Trial*> matched;
@@ -178,7 +197,7 @@ RecordDiff record_diff(const TuningRecord& before, const TuningRecord& after) {
     const Measurement* later_time = measurement_of(timed_later);
     const bool is_named = trial.variant.id == 0 || (before.verdict && before.verdict->best_id == trial.variant.id) ||
                           (after.verdict && after.verdict->best_id == other.variant.id);
-    if (!earlier_time || !later_time) continue;
+    if (!diff.timed_in_both || !earlier_time || !later_time) continue;
     if (!is_named && !(is_confirmed(earlier_time) && is_confirmed(later_time))) continue;
     if (compared.insert({timed.variant.id, timed_later.variant.id}).second)
       diff.times.push_back(time_drift(trial.variant, *earlier_time, *later_time, before, after));

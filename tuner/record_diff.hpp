@@ -1,7 +1,8 @@
 #pragma once
 // How one run of a kernel differs from another of the same kernel: what it was run under, what each budget's code came
 // to, how long the codes took, and whether the winner changed. Values only: no file and no text. Two runs were never
-// timed side by side, so a difference of times counts only where the intervals of both medians lie apart.
+// timed side by side: a difference of times counts only where the intervals lie apart, and where the author's code is
+// the same machine code in both, every other code is compared by its time beside that one's.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,7 +39,8 @@ struct TimeDrift {
   enum class Kind { within_noise, faster, slower, too_few_samples };
   Kind kind = Kind::within_noise;
   Variant variant;
-  Interval ratio;  // the later time over the earlier one; its ends from those of both intervals
+  Interval ratio;               // the later time over the earlier one; its ends from those of both intervals
+  bool beside_authors = false;  // of times in units of the author's code, which leaves out what moved all alike
   double ms_before = 0;
   double ms_after = 0;
 };
@@ -65,6 +67,9 @@ struct RecordDiff {
   std::size_t only_after = 0;
   std::size_t other_code = 0;  // budgets of the same registers and spills whose code is another
   bool timed_in_both = false;
+  // The author's code is the same code on the same GPU under the same driver: what its time does is the machine's own
+  // drift (*measured* on H200: 0.5 % from one run to the next), and no difference of the runs.
+  bool authors_drift_is_the_machines = false;
   // Registers, spills, fates, times and the winner are what they were. What the runs were made under, and the code
   // itself, may differ.
   bool same() const;

@@ -54,6 +54,17 @@ void keep_wanted(std::vector<TuningRecord>& records, const RecordFilter& filter)
   });
 }
 
+// One record, a list of them, or a document of another command that holds a list: of a study, or of a file's kernels.
+std::vector<const Json*> documents_in(const Json& json) {
+  const Json* list = json.is_array() ? &json : nullptr;
+  for (const char* key : {"kernels", "records", "studies"})
+    if (!list && json.is_object() && json.contains(key) && json[key].is_array()) list = &json[key];
+  if (!list) return {&json};
+  std::vector<const Json*> documents;
+  for (const Json& one : *list) documents.push_back(one.is_object() && one.contains("record") ? &one["record"] : &one);
+  return documents;
+}
+
 std::vector<TuningRecord> records_of_json(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw Error(ErrorKind::file_not_found, file.string() + ": cannot be read");
@@ -62,10 +73,7 @@ std::vector<TuningRecord> records_of_json(const fs::path& file) {
     throw Error(ErrorKind::bad_description,
                 file.string() + ": neither a cache nor JSON; --record FILE.json writes a run to be named here");
   std::vector<TuningRecord> records;
-  if (json.is_array())
-    for (const Json& one : json) records.push_back(record_from_json(one, file.string()));
-  else
-    records.push_back(record_from_json(json, file.string()));
+  for (const Json* one : documents_in(json)) records.push_back(record_from_json(*one, file.string()));
   return records;
 }
 

@@ -46,8 +46,8 @@ Reported report_runs(const ReportRequest& request) {
   }
   reported.file = request.file.value_or(page_of(runs.front()));
   write_text(reported.file, html, "-o");
-  reported.notes.push_back(fmt::format("{}: {} {}, {} KiB; open it in a browser", reported.file.string(), runs.size(),
-                                       runs.size() == 1 ? "run" : "runs", (html.size() + 1023) / 1024));
+  reported.notes.push_back(fmt::format("{}: {} {}; open it in a browser", reported.file.string(), runs.size(),
+                                       runs.size() == 1 ? "run" : "runs"));
   return reported;
 }
 
