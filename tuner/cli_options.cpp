@@ -117,20 +117,19 @@ void require_number(const Subcommand& command, const Arguments& given) {
     throw Error(ErrorKind::usage, fmt::format("{} is missing: regtune {} {}; {}", wanted.what, command.name,
                                               command.synopsis, where_to_read(command)));
   if (given.size() > wanted.most && wanted.most == 0)
-    throw Error(ErrorKind::usage, fmt::format("regtune {} takes options only, and there is: {}", command.name,
-                                              fmt::join(given, " ")));
+    throw Error(ErrorKind::usage,
+                fmt::format("regtune {} takes options only, and there is: {}", command.name, fmt::join(given, " ")));
   if (given.size() > wanted.most)
     throw Error(ErrorKind::usage, fmt::format("one {} at a time, and there are {}: {}", wanted.what, given.size(),
                                               fmt::join(given, " ")));
 }
 
 void require_choice(const CliOption& option, const std::string& name, const std::string& value) {
-  if (option.choices.empty() ||
-      std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end())
+  if (option.choices.empty() || std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end())
     return;
-  throw Error(ErrorKind::usage, fmt::format("{} {}: there {} {}{}", name, value,
-                                            option.choices.size() == 1 ? "is only" : "are",
-                                            fmt::join(option.choices, ", "), did_you_mean(value, option.choices)));
+  throw Error(ErrorKind::usage,
+              fmt::format("{} {}: there {} {}{}", name, value, option.choices.size() == 1 ? "is only" : "are",
+                          fmt::join(option.choices, ", "), did_you_mean(value, option.choices)));
 }
 
 std::string place_of(const Config& config, const ConfigEntry& entry) {
@@ -174,8 +173,7 @@ void require_known(const Config& config) {
     const Subcommand* command = find_subcommand(entry.command);
     if (!entry.command.empty() && !command)
       refuse(config, entry,
-             fmt::format("[{}] is no command of regtune{}", entry.command,
-                         did_you_mean(entry.command, all_commands)));
+             fmt::format("[{}] is no command of regtune{}", entry.command, did_you_mean(entry.command, all_commands)));
     const bool known = command ? find_option(*command, entry.option) != nullptr
                                : std::find(all_options.begin(), all_options.end(), entry.option) != all_options.end();
     if (!known)

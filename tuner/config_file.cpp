@@ -17,8 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const fs::path& file, std::size_t line, const std::string& why) {
-  throw Error(ErrorKind::usage,
-              fmt::format("{}:{}: {}. --no-config leaves the file unread", file.string(), line, why));
+  throw Error(ErrorKind::usage, fmt::format("{}:{}: {}. --no-config leaves the file unread", file.string(), line, why));
 }
 
 std::size_t line_of(const toml::node& node) {
