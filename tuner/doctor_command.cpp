@@ -86,8 +86,7 @@ std::vector<PartHealth> gpu_findings() {
 
 PartHealth nvrtc_finding(const InstalledPart& nvrtc) {
   return finding_of(nvrtc, Health::bad,
-                    "apt install cuda-nvrtc-13-0 (NVIDIA's repository), or pip install nvidia-cuda-nvrtc and set "
-                    "REGTUNE_NVRTC to its libnvrtc.so.13",
+                    "pip install nvidia-cuda-nvrtc nvidia-nvjitlink, or apt install cuda-nvrtc-13-0 (NVIDIA's repository)",
                     "REGTUNE_NVRTC");
 }
 
@@ -102,8 +101,7 @@ std::pair<int, int> numbers_of(const std::string& version) {
 PartHealth nvjitlink_finding(const InstalledPart& nvrtc) {
   const InstalledPart linker = installed_nvjitlink();
   const std::string cure =
-      "apt install libnvjitlink-13-0 (NVIDIA's repository), or pip install nvidia-nvjitlink and set REGTUNE_NVJITLINK "
-      "to its libnvJitLink.so.13";
+      "pip install nvidia-nvjitlink, or apt install libnvjitlink-13-0 (NVIDIA's repository)";
   PartHealth finding =
       finding_of(linker, Health::absent, cure + "; without it every cap runs the whole compiler", "REGTUNE_NVJITLINK");
   if (!linker.missing.empty() || !nvrtc.missing.empty()) return finding;

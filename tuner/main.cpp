@@ -67,7 +67,9 @@ int run(const TagCommand& tag, const Command& command) {
 void write_record(const TuningRecord& record, const std::filesystem::path& file) {
   std::ofstream out(file);
   out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  if (!out.flush()) throw Error(ErrorKind::usage, "--record " + file.string() + ": cannot be written");
+  if (!out.flush())
+    throw Error(ErrorKind::usage,
+                "--record " + file.string() + ": cannot be written; is there such a folder, and may you write in it?");
 }
 
 TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, const Command& command) {
@@ -87,7 +89,8 @@ int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Comma
               nlohmann::json& documents) {
   const std::vector<std::vector<std::string>> sets = size_sets(request.flags.sizes);
   if (sets.size() > 1 && tuning.record_file)
-    throw Error(ErrorKind::usage, "--record holds one run, and --set asks for several");
+    throw Error(ErrorKind::usage,
+                "--record holds one run, and --set asks for several; name one size, or leave --record out");
   bool timed = true;
   for (const std::vector<std::string>& sizes : sets) {
     const TuneResult result = tune_for(request, sizes, command);

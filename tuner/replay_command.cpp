@@ -65,7 +65,9 @@ void keep_what_a_budget_holds(std::vector<Trial>& trials, double budget_ms, int 
 
 Json read_json(const std::filesystem::path& file) {
   std::ifstream in(file);
-  if (!in) throw Error(ErrorKind::file_not_found, file.string() + ": cannot be read");
+  if (!in)
+    throw Error(ErrorKind::file_not_found,
+                file.string() + ": cannot be read; is the path right, and may you read the file?");
   try {
     return Json::parse(in);
   } catch (const Json::exception& failure) {
