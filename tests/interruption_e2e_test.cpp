@@ -142,7 +142,7 @@ TEST_F(Interruption, ATuningOverAGpuThatComputesNothingEndsWithAVerdict) {
 }
 
 TEST_F(Interruption, EndsCleanlyWithinASecondAndTheSameCommandGoesOn) {
-  Terminal terminal(program_, {"sum.cu"}, 80);
+  Terminal terminal(program_, {"sum.cu"}, 120);
   ASSERT_TRUE(terminal.wait_for("in the race")) << terminal.text();
   const std::size_t before = terminal.text().size();
   const auto pressed = Clock::now();
@@ -152,13 +152,12 @@ TEST_F(Interruption, EndsCleanlyWithinASecondAndTheSameCommandGoesOn) {
   EXPECT_LT(Clock::now() - pressed, 2s);
   const std::string said = terminal.text().substr(before);
   EXPECT_TRUE(holds(said, "interrupted: run the same command again to go on: "));
-  EXPECT_TRUE(holds(said, " codes and "));
+  EXPECT_TRUE(holds(said, " codes"));
   EXPECT_EQ(said.find("child process"), std::string::npos) << said;
   EXPECT_FALSE(is_running(program_.folder().string())) << "a child is left";
   setenv("FAKE_GPU_SLEEP_US", "0", 1);
   const Ending again = program_.run({"sum.cu", "--budget", "2"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_TRUE(holds(again.err, "interrupted"));
   EXPECT_EQ(again.out.find("quarantine"), std::string::npos) << "nothing is blamed for the interruption";
   EXPECT_EQ(again.out.find("faulted"), std::string::npos);
 }

@@ -29,8 +29,7 @@ TEST(OccupancyText, SaysHowManyRegistersWouldLetOneMoreBlockFit) {
             "occupancy: 48 registers x 256 threads: registers hold it at 5 blocks per SM (62.5 % of its warps)");
   EXPECT_EQ(
       texts[1],
-      "what would change it: 40 registers would allow 6; shared memory would allow 45, the 2048 threads of an SM 8, "
-      "its 32 block slots");
+      "what would change it: 40 registers would allow 6; shared memory would allow 45, threads 8, block slots 32");
 }
 
 TEST(OccupancyText, SaysWhereNoBudgetHelps) {

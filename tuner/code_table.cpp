@@ -283,6 +283,9 @@ std::string table_of_codes(const TuningRecord& record, const ReportStyle& style)
     const std::string mark = spell_mark(mark_of(record, rows[i]), is_narrow);
     if (room > 0) {
       const std::size_t left = room - std::min(room, before_budget + mark.size());
+      // Of what is cut the one to write must be seen.
+      if (columns_of(budgets) > left && mark.find("<- write") != std::string::npos)
+        budgets = spell_choice(record, record.verdict->best_in_source_id);
       budgets = cut_to(budgets, std::max<std::size_t>(left, 8), style.utf8);
     }
     text += line_of(cell, i, budgets + mark, paint_of(record, rows[i]));

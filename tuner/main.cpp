@@ -278,9 +278,11 @@ int run(const CheckRequest& request, const Command& command) {
 }
 
 int stop(const Interrupted& interrupted) {
-  const bool is_kept = !interrupted.kept.empty();
-  fmt::print(stderr, "regtune: {}: {}\n", interrupted.signal == SIGINT ? "interrupted" : "ended by a signal",
-             is_kept ? "run the same command again to go on: " + interrupted.kept : "nothing was stored of this run");
+  const std::string text =
+      fmt::format("regtune: {}: {}\n", interrupted.signal == SIGINT ? "interrupted" : "terminated",
+                  interrupted.kept.empty() ? "nothing was stored of this run"
+                                           : "run the same command again to go on: " + interrupted.kept);
+  fmt::print(stderr, "{}", fitted(text, terminal_columns(STDERR_FILENO)));
   return 128 + interrupted.signal;
 }
 

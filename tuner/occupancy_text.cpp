@@ -86,17 +86,18 @@ ByResource by_resource(const Kernel& kernel) {
   return by;
 }
 
-// What the other resources would allow.
+// What the other resources would allow: "threads would allow 8, block slots 32".
 std::string spell_others(const Kernel& kernel, Limiter limiter) {
   const ByResource by = by_resource(kernel);
   const bool uses_shared = kernel.resources.static_shared_bytes + kernel.resources.dynamic_shared_bytes > 0;
   std::vector<std::string> others;
-  if (limiter != Limiter::registers) others.push_back(fmt::format("registers would allow {}", by.registers));
-  if (limiter != Limiter::shared_memory && uses_shared)
-    others.push_back(fmt::format("shared memory would allow {}", by.shared_memory));
-  if (limiter != Limiter::threads)
-    others.push_back(fmt::format("the {} threads of an SM {}", kernel.limits.max_threads_per_sm, by.threads));
-  if (limiter != Limiter::blocks) others.push_back(fmt::format("its {} block slots", by.blocks));
+  const auto add = [&](const char* name, int blocks) {
+    others.push_back(fmt::format("{}{} {}", name, others.empty() ? " would allow" : "", blocks));
+  };
+  if (limiter != Limiter::registers) add("registers", by.registers);
+  if (limiter != Limiter::shared_memory && uses_shared) add("shared memory", by.shared_memory);
+  if (limiter != Limiter::threads) add("threads", by.threads);
+  if (limiter != Limiter::blocks) add("block slots", by.blocks);
   return fmt::format("{}", fmt::join(others, ", "));
 }
 

@@ -109,7 +109,7 @@ void Progress::update(const std::string& text, std::size_t done, std::size_t of)
 void Progress::note(const std::string& text) {
   if (quiet_) return;
   clear();
-  fmt::print(stderr, "{}\n", text);
+  fmt::print(stderr, "{}\n", fitted(text, terminal_columns(STDERR_FILENO)));
 }
 
 void Progress::detail(const std::string& text) {

@@ -29,6 +29,8 @@ RunLog::RunLog(const TuningRecord& record, Store* store, Progress& progress, std
 void RunLog::on_compiled(std::size_t done, std::size_t of) {
   compiled_ = done;
   to_compile_ = of;
+  if (done < of) all_compiled_.reset();
+  if (done == of && !all_compiled_) all_compiled_ = Clock::now();
   if (phase_) return show_race();
   progress_.update(fmt::format("compiled {} of {}, {} distinct codes", done, of, distinct_codes(record_)), done, of);
 }
@@ -100,6 +102,21 @@ std::string RunLog::spell_best() const {
   return best > 0 ? fmt::format(", best so far {:.2f}x", best) : "";
 }
 
+// While codes are being compiled the race waits for them; from then on what is left of its budget is the most that it
+// can take, and mostly far more than it does.
+std::string RunLog::spell_time_left() const {
+  const auto seconds_since = [](Clock::time_point then) {
+    return std::chrono::duration<double>(Clock::now() - then).count();
+  };
+  if (compiled_ > 0 && compiled_ < to_compile_) {
+    const double each = seconds_since(began_) / static_cast<double>(compiled_);
+    return fmt::format(", about {} of compiling left",
+                       spell_duration(each * static_cast<double>(to_compile_ - compiled_)));
+  }
+  const double left_s = record_.settings.budget_s - seconds_since(all_compiled_.value_or(Clock::now()));
+  return left_s > 0 ? fmt::format(", {} left at the most", spell_duration(left_s)) : "";
+}
+
 void RunLog::show_race() {
   std::string text;
   switch (*phase_) {
@@ -116,15 +133,15 @@ void RunLog::show_race() {
   }
   text += spell_best();
   if (compiled_ < to_compile_) text += fmt::format(", compiled {} of {}", compiled_, to_compile_);
-  const double left_s = record_.settings.budget_s - progress_.seconds_in_stage();
-  if (left_s > 0) text += fmt::format(", {} at the most", spell_duration(left_s));
+  text += spell_time_left();
   progress_.update(text);
 }
 
 std::string RunLog::kept() const {
   if (!store_) return "";
-  return fmt::format("{} of {} codes and {} {} of samples are kept", compiled_, std::max(compiled_, to_compile_),
-                     rounds_, rounds_ == 1 ? "round" : "rounds");
+  const std::string rounds =
+      rounds_ == 0 ? "" : fmt::format(" and {} {} of samples", rounds_, rounds_ == 1 ? "round" : "rounds");
+  return fmt::format("{} of {} codes{} are kept", compiled_, std::max(compiled_, to_compile_), rounds);
 }
 
 void RunLog::finish() {

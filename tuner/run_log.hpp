@@ -1,6 +1,7 @@
 #pragma once
 // What happens during a run, told to the cache and to the progress line as it happens: a run that is killed
 // has lost at most one round.
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,8 +32,11 @@ class RunLog final : public RaceObserver {
   std::string kept() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   std::string spell_stage() const;
   std::string spell_best() const;
+  std::string spell_time_left() const;
   void show_race();
 
   const TuningRecord& record_;
@@ -41,6 +45,8 @@ class RunLog final : public RaceObserver {
   std::int64_t run_ = 0;
   std::size_t compiled_ = 0;
   std::size_t to_compile_ = 0;
+  Clock::time_point began_ = Clock::now();
+  std::optional<Clock::time_point> all_compiled_;
   std::optional<RacePhase> phase_;  // empty: nothing was launched yet
   int done_ = 0;
   int left_ = 0;

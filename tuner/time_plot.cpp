@@ -65,7 +65,7 @@ std::string painted(Mark mark, const ReportStyle& style) {
 }
 
 std::string spell_ms(double ms) {
-  return ms >= 100 ? fmt::format("{:.0f}", ms) : fmt::format("{:.3g}", ms);
+  return ms >= 100 ? fmt::format("{:.0f}", ms) : fmt::format("{:#.3g}", ms);
 }
 
 // Where a value lies between two others, 0 to 1.
