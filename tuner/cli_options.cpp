@@ -87,7 +87,7 @@ std::string about_unknown(const Subcommand& command, const std::string& word) {
     text += did_you_mean(name, option_names(command), "--");
   else
     text += fmt::format("; it is one of {}", fmt::join(elsewhere, ", "));
-  return fmt::format("{}; {}", text, where_to_read(command));
+  return text + (text.ends_with('?') ? " " : "; ") + where_to_read(command);
 }
 
 po::variables_map parse(const Subcommand& command, const Arguments& arguments) {
@@ -137,8 +137,8 @@ std::string place_of(const Config& config, const ConfigEntry& entry) {
 }
 
 [[noreturn]] void refuse(const Config& config, const ConfigEntry& entry, const std::string& why) {
-  throw Error(ErrorKind::usage,
-              fmt::format("{}: {}. --no-config leaves the file unread", place_of(config, entry), why));
+  throw Error(ErrorKind::usage, fmt::format("{}: {}{} --no-config leaves the file unread", place_of(config, entry), why,
+                                            why.ends_with('?') ? "" : "."));
 }
 
 // The entry as the command line would have it.
