@@ -161,7 +161,7 @@ Database Database::open(const fs::path& file, Mode mode, std::chrono::millisecon
   const fs::file_status status = fs::status(file, error);
   refuse_what_is_no_database(file, status);
   if (mode == Mode::read_only && !fs::exists(status)) {
-    throw Error(ErrorKind::cache_unusable, "cache " + file.string() + " does not exist");
+    throw Error(ErrorKind::cache_unusable, "cache " + file.string() + " does not exist; check the path");
   }
   // Absolute, so that no name has a meaning of its own to SQLite (":memory:").
   const std::string name = fs::absolute(file).string();

@@ -7,6 +7,7 @@
 #include "compile_budget.hpp"
 #include "compile_order.hpp"
 #include "instances.hpp"
+#include "interruption.hpp"
 #include "kernel_choice.hpp"
 #include "regtune/error.hpp"
 #include "search_space.hpp"
@@ -67,7 +68,7 @@ std::vector<BuildCode> compile_all(Sweep& sweep, BuildCode author, std::vector<B
     // When the linked way turns out to differ, everything that was begun is delivered again.
     std::erase_if(codes, [&](const BuildCode& before) { return before.build == code->build; });
     codes.push_back(std::move(*code));
-    progress.update(fmt::format("{} of {} compiled", codes.size(), builds.size() + 1));
+    progress.update(fmt::format("{} of {} compiled", codes.size(), builds.size() + 1), codes.size(), builds.size() + 1);
   }
   return codes;
 }
@@ -175,6 +176,9 @@ Analysis analyze(AnalyzeRequest request, Progress& progress) {
       failed.failure = failure.what();
       analysis.studies.push_back(std::move(failed));
       if (!refused) refused = failure;
+    } catch (Interrupted& interrupted) {
+      if (store) interrupted.kept = "what was compiled is kept in " + analysis.cache;
+      throw;
     }
   }
   if (!any) throw *refused;

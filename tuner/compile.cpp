@@ -8,6 +8,7 @@
 #include <map>
 
 #include "compilers.hpp"
+#include "interruption.hpp"
 #include "key.hpp"
 #include "regtune/error.hpp"
 
@@ -262,6 +263,7 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
                               std::chrono::duration<double>(limit_s_of(slot.jobs.front().job)));
   };
   while (unfinished() > 0) {
+    stop_if_interrupted();
     feed();
     std::vector<pollfd> descriptors;
     std::vector<Slot*> busy;
@@ -275,8 +277,8 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
     for (Slot& slot : slots_) watch(slot);
     watch(server_slot_);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
-    const int ready =
-        poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<long long>(left, 0, 1 << 30)));
+    const int ready = poll(descriptors.data(), descriptors.size(),
+                           until_next_look(static_cast<int>(std::clamp<long long>(left, 0, 1 << 30))));
     for (std::size_t i = 0; ready > 0 && i < descriptors.size(); ++i)
       if (descriptors[i].revents != 0) return collect(*busy[i]);
     for (Slot* slot : busy)
