@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernel_choice.hpp"
 #include "sweep.hpp"
 
 namespace regtune {
