@@ -81,7 +81,7 @@ const std::vector<Names>& layers() {
       {"compilers"},
       {"compile", "compile_order", "inference", "kernel_choice", "search_space", "workload"},
       {"device_buffers", "device_text", "source_choices", "sweep"},
-      {"device_sampling"},
+      {"device_sampling", "sweep_caps"},
       {"device_worker"},
       {"bundled_codes", "collapse", "decide", "device", "instances", "kept_codes", "measure"},
       {"bundle", "code_table", "compilation", "counters", "exported_budget", "past_runs", "recorded_series", "referee",
