@@ -163,7 +163,7 @@ struct Averages {
   double utilisation = 0;
 };
 
-constexpr unsigned kRuns = 8;
+constexpr unsigned kRuns = 3;
 
 Averages averages_of(const Codes& codes, std::size_t workers, bool guesses) {
   Averages averages;
