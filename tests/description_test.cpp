@@ -213,7 +213,7 @@ TEST(Description, RefusesWhatIsNoTexture) {
   expect_refusal(image + "read = \"float\" }", {"dir/k.cu:4: args.t.read", "element, normalized_float"});
   expect_refusal(image + "memory = \"pitched\" }", {"dir/k.cu:4: args.t.memory", "array, linear"});
   expect_refusal(image + "normalized_coords = \"yes\" }", {"dir/k.cu:4: args.t.normalized_coords", "true or false"});
-  expect_refusal(image + "filtre = \"linear\" }", {"dir/k.cu:4: args.t.filtre", "\"filter\""});
+  expect_refusal(image + "filtr = \"linear\" }", {"dir/k.cu:4: args.t.filtr", "\"filter\""});
   expect_refusal(image + "output = true }", {"dir/k.cu:4: args.t.output", "has a texture"});
   expect_refusal(image + "box = [4] }", {"dir/k.cu:4: args.t.box", "tensor maps"});
   expect_refusal("args.x = { buffer = 4, filter = \"linear\" }", {"dir/k.cu:4: args.x.filter", "textures"});

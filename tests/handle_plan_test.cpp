@@ -4,6 +4,7 @@
 #include "description.hpp"
 #include "regtune/error.hpp"
 #include "workload.hpp"
+#include "workload_message.hpp"
 
 namespace regtune {
 namespace {
@@ -21,6 +22,10 @@ constexpr char kIn[] = "args.in = { buffer = 1024 }\n";
 
 WorkloadPlan plan_of(const std::string& toml, const KernelSignature& of = signature()) {
   return plan_workload(read_description("k.cu", "/*regtune\nsizes.n = 64\nblock = 32\ngrid = 8\n" + toml + "*/"), of);
+}
+
+std::string rest() {
+  return std::string(kImage) + kMap + kIn;
 }
 
 WorkloadPlan with_image(const std::string& image) {
@@ -172,9 +177,57 @@ TEST(TensorMapPlan, IsForParametersOfItsSize) {
   EXPECT_TRUE(holds(refusal([&] { plan_of(std::string(kImage) + kMap + kIn, other); }), "is no tensor map by value"));
 }
 
-std::string rest() {
-  return std::string(kImage) + kMap + kIn;
+TEST(HandlePlan, ComesOutOfAFlagAsWell) {
+  DescriptionFlags flags;
+  flags.arguments = {"image={texture=[\"n\", 8], type=\"uchar2\", address=\"mirror\"}",
+                     "map={tensor_map=[64, 8], box=[16, 8], type=\"int\", swizzle=\"64B\"}"};
+  const LaunchDescription description =
+      with_flags(read_description("k.cu", "/*regtune\nsizes.n = 64\nblock = 32\ngrid = 8\nargs.in = 0*/"), flags);
+  const WorkloadPlan plan = plan_workload(description, signature());
+  EXPECT_EQ(image_of(plan).layout.sampling.address[1], TextureAddress::mirror);
+  EXPECT_EQ(map_of(plan).layout.mode.swizzle, TensorSwizzle::b64);
+  flags.arguments = {"image={texture=[4, 8], type=\"int\", filter=\"soft\"}"};
+  try {
+    with_flags({}, flags);
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("--arg image")) << error.what();
+    EXPECT_TRUE(holds(error.what(), "filter: \"soft\" is none of: point, linear")) << error.what();
+  }
 }
+
+TEST(HandlePlan, GoesToTheProcessOfTheGpuAsItIs) {
+  const WorkloadPlan plan = plan_of(
+      "cluster = [2, 1]\nargs.image = { texture = [8, 4], type = \"ushort2\", filter = \"linear\", read = "
+      "\"normalized_float\", address = [\"border\", \"wrap\"], normalized_coords = true, memory = \"linear\" "
+      "}\nargs.map "
+      "= { tensor_map = [16, 8], of = \"in\", strides = [128], base_offset = 16, box = [4, 4], element_strides = [1, "
+      "2], "
+      "swizzle = \"128B\", l2_promotion = \"64B\", oob_fill = \"nan\" }\n" +
+      std::string(kIn));
+  const Message message = workload_message(plan);
+  const Message& image = message.at("parameters").at(0);
+  const TextureLayout layout = texture_of(image.at("texture"));
+  EXPECT_EQ(layout.sampling, image_of(plan).layout.sampling);
+  EXPECT_EQ(layout.width, 8);
+  EXPECT_EQ(layout.height, 4);
+  EXPECT_EQ(layout.lanes, 2);
+  EXPECT_EQ(layout.type, ElementType::u16);
+  EXPECT_EQ(image.at("buffer").at("count"), 64);
+  const Message& map = message.at("parameters").at(1);
+  const TensorMapLayout view = tensor_map_of(map.at("tensor_map"));
+  EXPECT_EQ(view.dims, (std::vector<std::int64_t>{16, 8}));
+  EXPECT_EQ(view.strides, std::vector<std::int64_t>{128});
+  EXPECT_EQ(view.element_strides, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(view.mode.swizzle, TensorSwizzle::b128);
+  EXPECT_EQ(view.mode.l2_promotion, TensorL2Promotion::b64);
+  EXPECT_EQ(view.mode.oob_fill, TensorFill::nan);
+  EXPECT_EQ(map.at("of"), "in");
+  EXPECT_EQ(map.at("base_offset"), 16);
+  EXPECT_EQ(cluster_of(message).value().blocks, (Dim3{2, 1, 1}));
+  EXPECT_FALSE(cluster_of(workload_message(plan_of(rest()))));
+}
+
 std::string refused_cluster(const std::string& toml, const KernelSignature& of = signature()) {
   try {
     plan_of(toml + rest(), of);

@@ -109,7 +109,7 @@ TEST(Signature, TakesTheTypesOfExternCFromTheText) {
 
 TEST(Signature, KnowsTexturesAndTensorMapsByTheAuthorsWords) {
   const KernelSignature mangled = kernel_signature(
-      kernel_of("_Z1k12CUtensorMap_stPfyy", {128, 8, 8, 8}),
+      kernel_of("_Z1k14CUtensorMap_stPfyy", {128, 8, 8, 8}),
       "__global__ void k(const __grid_constant__ CUtensorMap map, float* out, cudaTextureObject_t image, "
       "unsigned long long n) {}");
   EXPECT_EQ(types(mangled), (Strings{"CUtensorMap", "float*", "cudaTextureObject_t", "unsigned long long"}));

@@ -10,8 +10,6 @@
 
 #include "cuda_status.hpp"
 #include "record.hpp"
-#include "tensor_map.hpp"
-#include "texture.hpp"
 
 namespace regtune {
 
@@ -28,6 +26,8 @@ struct LaunchGraph {
 };
 
 struct DriverLibrary;
+struct TextureLayout;
+struct TensorMapLayout;
 
 class Driver {
  public:

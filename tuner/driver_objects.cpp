@@ -4,6 +4,8 @@
 
 #include "driver.hpp"
 #include "driver_library.hpp"
+#include "tensor_map.hpp"
+#include "texture.hpp"
 
 namespace regtune {
 namespace {
