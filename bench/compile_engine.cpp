@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
   }
   try {
     const Source source = read_source(file);
-    const LaunchDescription description = launch_description(source, {});
+    const LaunchDescription description = launch_description(source, DescriptionFlags{});
     std::vector<double> nvrtc;
     {
       CompilePool pool(1, 600);

@@ -28,18 +28,14 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Whoever has the same hash is compared in full: a collision costs time and no wrong answer.
+// Whoever has the same hash is compared in full: a collision costs time and no wrong answer. A process has few GPUs,
+// one driver, one compiler and one source for a kernel: their texts would cost each look-up more than they tell apart.
 std::uint64_t hash_of(const Question& q) {
-  std::uint64_t hash = hash_of(q.kernel, 1);
   std::uint64_t sizes = 0;  // a sum: their order does not count
   for (const SizeView& size : q.sizes) sizes += mixed(hash_of(size.text(), 2) + static_cast<std::uint64_t>(size.value));
-  hash = mixed(hash ^ sizes) + hash_of(q.gpu_name, 3);
-  if (!q.source_tag.empty()) hash += hash_of(q.source_tag, 4);
-  if (!q.compiler.empty()) hash += hash_of(q.compiler, 5);
-  if (!q.driver.empty()) hash += hash_of(q.driver, 6);
   const auto wide = [](unsigned value) { return std::uint64_t{value}; };
-  hash ^= wide(q.block.x) << 40 | wide(q.block.y) << 20 | wide(q.block.z);
-  return mixed(hash + wide(static_cast<unsigned>(q.sm_count)));
+  const std::uint64_t block = wide(q.block.x) << 40 | wide(q.block.y) << 20 | wide(q.block.z);
+  return mixed(hash_of(q.kernel, 1) ^ sizes ^ block ^ wide(static_cast<unsigned>(q.sm_count)) << 52);
 }
 
 bool is_whole(const Question& question) {
@@ -73,43 +69,54 @@ bool same_answer(const Answer& a, const Answer& b) {
 
 }  // namespace
 
-// A question with its own copies of the texts, and its answer.
+// A question with its own copies of the texts, all in one piece so that few cache lines are read, and its answer.
 struct AnswerIndex::Entry {
-  Entry(const KernelKey& key, const Question& question, std::uint64_t hash_of_it) : hash(hash_of_it), asked(question) {
-    asked.kernel = keep(key.kernel);
-    for (const auto& [name, value] : key.sizes) {
-      const std::string_view kept = keep(name);
-      sizes.push_back({kept.data(), kept.size(), value});
-    }
+  Entry(const Question& question, std::uint64_t hash_of_it) : hash(hash_of_it), asked(question) {
+    std::size_t length = asked.kernel.size() + asked.gpu_name.size() + asked.source_tag.size() + asked.compiler.size() +
+                         asked.driver.size();
+    for (const SizeView& size : question.sizes) length += size.name_length;
+    texts.reserve(length);  // what keep() gives stays where it is
+    asked.kernel = keep(asked.kernel);
+    asked.gpu_name = keep(asked.gpu_name);
+    for (const SizeView& size : question.sizes)
+      sizes.push_back({keep(size.text()).data(), size.name_length, size.value});
     asked.sizes = sizes;
-    asked.source_tag = keep(key.source_tag);
-    asked.compiler = keep(key.compiler);
-    asked.driver = keep(key.driver);
-    asked.gpu_name = keep(question.gpu_name);
+    asked.source_tag = keep(asked.source_tag);
+    asked.compiler = keep(asked.compiler);
+    asked.driver = keep(asked.driver);
   }
+  Entry(const Entry&) = delete;
 
   const std::uint64_t hash;
   std::atomic<std::uint64_t> generation{0};  // of the index, when the answer was right
   std::atomic<const Kept*> kept{nullptr};
   Question asked;
   std::vector<SizeView> sizes;
-  std::deque<std::string> texts;
+  std::string texts;
 
-  std::string_view keep(std::string_view text) { return texts.emplace_back(text); }
+  std::string_view keep(std::string_view text) {
+    const std::size_t at = texts.size();
+    texts += text;
+    return std::string_view(texts).substr(at);
+  }
 
   bool is_for(const Question& q) const {
-    if (asked.kernel != q.kernel || sizes.size() != q.sizes.size() || asked.gpu_name != q.gpu_name) return false;
-    if (asked.compute_major != q.compute_major || asked.compute_minor != q.compute_minor ||
-        asked.sm_count != q.sm_count || asked.memory_clock_mhz != q.memory_clock_mhz)
-      return false;
-    if (asked.block != q.block || asked.source_tag != q.source_tag || asked.compiler != q.compiler ||
-        asked.driver != q.driver)
-      return false;
-    // As many, and each of these among those: they are the same, whatever the order.
-    return std::all_of(sizes.begin(), sizes.end(), [&](const SizeView& mine) {
-      return std::any_of(q.sizes.begin(), q.sizes.end(),
-                         [&](const SizeView& s) { return s.value == mine.value && s.text() == mine.text(); });
-    });
+    return asked.sm_count == q.sm_count && asked.compute_major == q.compute_major &&
+           asked.compute_minor == q.compute_minor && asked.memory_clock_mhz == q.memory_clock_mhz &&
+           asked.block == q.block && asked.kernel == q.kernel && asked.gpu_name == q.gpu_name &&
+           asked.source_tag == q.source_tag && asked.compiler == q.compiler && asked.driver == q.driver &&
+           same_sizes(q.sizes);
+  }
+
+  // As many, and each of these among those: they are the same, whatever the order.
+  bool same_sizes(std::span<const SizeView> theirs) const {
+    if (sizes.size() != theirs.size()) return false;
+    for (const SizeView& mine : sizes) {
+      bool found = false;
+      for (const SizeView& one : theirs) found = found || (one.value == mine.value && one.text() == mine.text());
+      if (!found) return false;
+    }
+    return true;
   }
 };
 
@@ -206,7 +213,7 @@ Answer AnswerIndex::find_slowly(const Question& question, std::uint64_t hash) {
   const bool is_new = !entry;
   if (is_new && entries_.size() >= most_entries) return answer;
   if (is_new) {
-    entry = &entries_.emplace_back(key, question, hash);
+    entry = &entries_.emplace_back(question, hash);
   }
   const Kept* before = entry->kept.load(std::memory_order_relaxed);
   if (!before || !same_answer(before->answer, answer))

@@ -126,6 +126,10 @@ TEST(CacheStress, WritersAndReadersAtOnceLoseNothing) {
   for (const pid_t reader : readers) EXPECT_TRUE(ended_well(reader));
   EXPECT_EQ(soundness(file), "ok");
   EXPECT_EQ(Store::open(file).list().size(), static_cast<std::size_t>(work.writers * work.runs));
+  Database database = Database::open(file, Database::Mode::read_write_create);
+  Statement trials(database, "SELECT count(*) FROM trial");
+  ASSERT_TRUE(trials.step());
+  EXPECT_EQ(trials.integer(0), work.writers * work.runs * work.trials);
   const Cache cache(options_for(file));
   for (int writer = 0; writer < work.writers; ++writer) {
     for (int run = 0; run < work.runs; ++run) {

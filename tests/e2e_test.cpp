@@ -362,6 +362,23 @@ TEST_F(EndToEnd, LookupSaysItsRung) {
   EXPECT_EQ(program_.run({"lookup", "sgemm", "--set", "n=1024", "--set", "m=64", "--gpu", "Tesla T4"}).exit_code,
             kMiss);
   EXPECT_EQ(program_.run({"lookup", "sgemm", "--set", "n=1024", "--gpu", "h200"}).exit_code, kMiss) << "m is missing";
+  // A GPU that is not stored: no other answers for a bare name, and the closest of its capability for one that says it.
+  const std::vector<std::string> h100 = {"lookup", "sgemm", "--set", "n=1024", "--set", "m=64", "--gpu"};
+  const auto on = [&](const char* gpu) {
+    std::vector<std::string> arguments = h100;
+    arguments.emplace_back(gpu);
+    return program_.run(arguments);
+  };
+  const Ending unknown = on("NVIDIA H100 PCIe");
+  EXPECT_EQ(unknown.exit_code, kMiss);
+  EXPECT_TRUE(holds(unknown.err, "--gpu 'NVIDIA H100 PCIe, sm_XX'"));
+  const Ending known = on("NVIDIA H100 PCIe, sm_90, 114 SMs");
+  EXPECT_EQ(known.exit_code, 0) << known.err;
+  EXPECT_TRUE(holds(known.out, "match: same compute capability"));
+  EXPECT_EQ(on("NVIDIA H100 PCIe,sm_90").exit_code, 0);
+  for (const char* wrong :
+       {"NVIDIA H100, 90", "H100, sm_", "H100, sm_90, many", "H100, sm_90, 114 SMs, 3", ", sm_90", ""})
+    EXPECT_EQ(on(wrong).exit_code, static_cast<int>(ErrorKind::usage)) << wrong;
 }
 
 TEST_F(EndToEnd, TagIsTheSourceHashOfTheRecord) {

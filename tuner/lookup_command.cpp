@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "answer.hpp"
 #include "device.hpp"
 #include "key.hpp"
@@ -30,6 +32,50 @@ std::optional<GpuId> stored_gpu(const std::vector<StoredRun>& runs, const std::o
   return best ? std::optional(best->gpu) : std::nullopt;
 }
 
+std::string trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
+}
+
+// The positive number that `text` is, or begins with where `unit` follows it; 0 where it is none.
+int whole_number(std::string_view text, std::string_view unit = {}) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string rest = trimmed({end, static_cast<std::size_t>(text.data() + text.size() - end)});
+  if (error != std::errc{} || number <= 0 || (!rest.empty() && rest != unit)) return 0;
+  return number;
+}
+
+// "NVIDIA H100 PCIe, sm_90, 114 SMs": a GPU that is neither here nor stored answers for others only where its
+// capability is known, and the number of SMs says which of several is closest.
+GpuId spelled_gpu(const std::string& text) {
+  GpuId gpu;
+  std::size_t begin = 0;
+  for (int part = 0; begin <= text.size(); ++part) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = trimmed(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+    if (part == 0 && !word.empty()) {
+      gpu.name = word;
+      continue;
+    }
+    const int capability = word.rfind("sm_", 0) == 0 ? whole_number(std::string_view(word).substr(3)) : 0;
+    const int sm_count = whole_number(word, "SMs");
+    if (part == 1 && capability >= 50) {
+      gpu.compute_major = capability / 10;
+      gpu.compute_minor = capability % 10;
+    } else if (part == 2 && sm_count > 0) {
+      gpu.sm_count = sm_count;
+    } else {
+      throw Error(ErrorKind::usage, fmt::format("--gpu {}: expected a name, and perhaps its architecture and number of "
+                                                "SMs: --gpu 'NVIDIA H100 PCIe, sm_90, 114 SMs'",
+                                                text));
+    }
+  }
+  return gpu;
+}
+
 // Of all that is stored of the kernel; nothing where there are several or none.
 std::optional<Sizes> only_sizes(const std::vector<StoredRun>& stored, const std::optional<GpuId>& gpu) {
   std::optional<Sizes> sizes;
@@ -49,7 +95,9 @@ struct AskedFor {
 
 void add_gpu(AskedFor& asked, const LookupRequest& request, const std::vector<StoredRun>& runs) {
   if (request.gpu) {
-    asked.gpu = stored_gpu(runs, request.gpu, asked.key.sizes).value_or(GpuId{*request.gpu});
+    const GpuId spelled = spelled_gpu(*request.gpu);
+    asked.gpu =
+        spelled.compute_major != 0 ? spelled : stored_gpu(runs, spelled.name, asked.key.sizes).value_or(spelled);
     return;
   }
   Device device(request.device);
@@ -65,9 +113,12 @@ void add_gpu(AskedFor& asked, const LookupRequest& request, const std::vector<St
 AskedFor asked_for(const LookupRequest& request, const std::vector<StoredRun>& runs) {
   AskedFor asked{{request.kernel, sizes_from(request.sizes, "--set")}, {}};
   add_gpu(asked, request, runs);
-  // Whoever names no sizes means the only ones that there are.
-  if (request.sizes.empty())
-    if (const auto sizes = only_sizes(runs, asked.gpu)) asked.key.sizes = *sizes;
+  // Whoever names no sizes means the only ones that there are: on that GPU, or else at all.
+  if (request.sizes.empty()) {
+    std::optional<Sizes> sizes = only_sizes(runs, asked.gpu);
+    if (!sizes) sizes = only_sizes(runs, {});
+    if (sizes) asked.key.sizes = *sizes;
+  }
   return asked;
 }
 
@@ -88,6 +139,9 @@ std::string miss_text(const std::string& file, const AskedFor& asked, Miss miss,
                   asked.gpu ? asked.gpu->name : "any GPU", reason_of(miss));
   for (const StoredRun& run : stored)
     text += fmt::format("\n  stored: {} with {} on {}", run.signature, spell_sizes(run.sizes), run.gpu.name);
+  if (asked.gpu && asked.gpu->compute_major == 0 && !stored.empty())
+    text += fmt::format("\nNo other GPU answers for one whose architecture is not known: --gpu '{}, sm_XX' says it.",
+                        asked.gpu->name);
   if (stored.empty()) text += "; no kernel of that name was tuned into it";
   return text;
 }

@@ -1,8 +1,7 @@
 #pragma once
 // The nodes of a TOML document as the values of a launch description: texts, expressions, numbers, words of a list.
-// What has the wrong type, an unknown key or an unknown word is refused with its place, its key and an example. The
-// only file that includes toml++, whose assertions it turns into exceptions; text is checked (toml_text) before toml++
-// sees it.
+// What has the wrong type, an unknown key or an unknown word is refused with its place, its key and an example. Text is
+// checked (toml_text) before toml++ sees it.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,22 +10,7 @@
 #include <vector>
 
 #include "expression.hpp"
-
-// toml++ 3.3 asserts what it should refuse: "[~args]" aborts it, and with NDEBUG the assertion is an assumption
-// and the rest undefined. Here a failed one is thrown, in every build.
-namespace regtune {
-struct TomlAssertion {};
-[[noreturn]] inline void toml_assertion_failed() {
-  throw TomlAssertion{};
-}
-}  // namespace regtune
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#define TOML_ASSERT(expression) ((expression) ? void() : regtune::toml_assertion_failed())
-// A description nests two or three deep; the default of 256 lets hostile text reach deep recursion.
-#define TOML_MAX_NESTED_VALUES 16
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
+#include "toml_library.hpp"
 
 namespace regtune {
 
