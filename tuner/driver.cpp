@@ -17,7 +17,7 @@ bool CudaStatus::out_of_memory() const {
 bool CudaStatus::refused() const {
   return code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES || code == CUDA_ERROR_INVALID_VALUE ||
          code == CUDA_ERROR_INVALID_CONTEXT || code == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
-         code == CUDA_ERROR_NOT_SUPPORTED;
+         code == CUDA_ERROR_NOT_SUPPORTED || code == CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
 Driver::Driver(std::unique_ptr<DriverLibrary> library) : library_(std::move(library)) {}
