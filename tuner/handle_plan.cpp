@@ -154,7 +154,7 @@ TensorMapPlan ArgumentPlanner::tensor_map(const KernelParameter& parameter, cons
           where("element_strides", described.element_strides)})
       if (found != nullptr) origin = found;
     if (broken->key == "base_offset" && described.base_offset) origin = &described.base_offset->origin;
-    refuse(*origin, fmt::format("{} ({})", broken->what, broken->key));
+    refuse(*origin, origin == &argument.origin ? fmt::format("{} ({})", broken->what, broken->key) : broken->what);
   }
   const std::optional<std::int64_t> reach = reach_bytes(plan.layout);
   std::int64_t end = 0;
