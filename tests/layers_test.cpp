@@ -65,23 +65,28 @@ const std::vector<Names>& layers() {
        "toolkit",
        "toolkit_headers"},
       // other people's interfaces and formats
-      {"launch_description", "progress", "subcommands", "worker"},
-      {"cli_help", "completion", "description_rules"},
-      {"buffer_init", "man_page", "toml_text"},
+      {"cuda_status", "guess", "progress", "subcommands", "tensor_map", "texture", "worker"},
+      {"driver_library", "launch_description"},
+      {"cli_help", "completion", "description_rules", "driver"},
+      {"buffer_init", "driver_objects", "man_page", "toml_text"},
+      {"toml_reader"},
+      {"toml_argument"},
       {"config_file", "toml_description"},
-      {"cli_options", "cubin", "description", "description_text", "driver", "fork_server", "gnu_extensions",
-       "macro_expansion", "measure_json", "ncu", "nvcc", "nvcc_text", "nvml", "nvrtc", "size_arguments", "source_items",
+      {"cli_options", "cubin", "description", "description_text", "fork_server", "gnu_extensions", "macro_expansion",
+       "measure_json", "ncu", "nvcc", "nvcc_text", "nvml", "nvrtc", "size_arguments", "source_items",
        "template_deduction", "throttle_watch"},
       // the stages, in the order in which they build on each other
       {"code_equality", "compile_commands", "launched_instances", "macros", "nvjitlink", "race_field", "record_json",
        "signature", "static_facts"},
-      {"argument_plan", "budget_text", "device_slice", "installation", "source_patch", "template_arguments"},
-      {"confirmation", "doctor_command", "source"},
+      {"argument_plan", "budget_text", "device_slice", "installation", "kernel_body", "source_patch",
+       "template_arguments"},
+      {"confirmation", "doctor_command", "handle_plan", "source"},
       {"compile_request", "link_options"},
       {"compilers"},
       {"compile", "compile_order", "inference", "kernel_choice", "search_space", "workload"},
-      {"device_buffers", "device_text", "source_choices", "sweep"},
-      {"device_sampling", "sweep_caps"},
+      {"device_text", "source_choices", "sweep", "workload_message"},
+      {"device_buffers", "sweep_caps"},
+      {"device_sampling"},
       {"device_worker"},
       {"bundled_codes", "collapse", "decide", "device", "instances", "kept_codes", "measure"},
       {"bundle", "code_table", "compilation", "counters", "exported_budget", "past_runs", "recorded_series", "referee",
@@ -112,7 +117,7 @@ struct ThirdParty {
 };
 
 const std::vector<ThirdParty> kThirdParties{
-    {"cuda.h", {"tuner/driver.cpp"}},
+    {"cuda.h", {"tuner/driver_library.hpp"}},
     {"nvrtc.h", {"tuner/nvrtc.cpp"}},
     {"nvJitLink.h", {"tuner/nvjitlink.cpp"}},
     {"nvml.h", {"tuner/nvml.cpp"}},
@@ -217,8 +222,8 @@ TEST(Layers, TheResultsNeverIncludeTheTuner) {
 
 // A program that runs kernels gets no compiler pool, no Lua and no command line with it: only these are in its library.
 TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
-  const Names built{"compiler_reply", "budget_text", "driver",     "dynamic_library", "macros",
-                    "nvrtc",          "source_scan", "source_tag", "stand_ins",       "toolkit"};
+  const Names built{"compiler_reply", "budget_text", "cuda_status", "driver",     "driver_library", "dynamic_library",
+                    "macros",         "nvrtc",       "source_scan", "source_tag", "stand_ins",      "toolkit"};
   for (const File& file : files()) {
     const bool is_jit = file.path.rfind("jit/", 0) == 0;
     for (const std::string& header : file.quoted) {
