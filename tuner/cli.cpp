@@ -8,6 +8,7 @@
 
 #include "cli_options.hpp"
 #include "compile_commands.hpp"
+#include "levers.hpp"
 #include "nvcc_command.hpp"
 #include "regtune/error.hpp"
 
@@ -81,6 +82,11 @@ DescriptionFlags description_flags(const CliValues& values, const CompilerArgume
   return flags;
 }
 
+Levers levers_value(const CliValues& values) {
+  const std::optional<std::string> list = values.text("levers");
+  return list ? levers_from(*list) : Levers{};
+}
+
 // Of the options that one compiler was given and the other does not take.
 void note_left_out(const std::vector<std::string>& left_out, const char* whose, std::vector<std::string>& notes) {
   if (!left_out.empty())
@@ -108,7 +114,7 @@ TuneCommand tune_command(const CliValues& values, const CompilerArguments& compi
   request.device = values.integer("device").value();
   request.jobs = jobs_value(values);
   request.counters = values.flag("counters");
-  request.levers = values.flag("levers");
+  request.levers = levers_value(values);
   request.rename = !values.flag("no-rename");
   request.compile_limit_s = compile_limit_value(values);
   request.retry_quarantined = values.flag("retry-quarantined");
@@ -236,7 +242,7 @@ ExportRequest export_request(const CliValues& values) {
 
 BundleRequest bundle_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
   BundleRequest request = study_request<BundleRequest>(values, compiler_arguments);
-  request.levers = values.flag("levers");
+  request.levers = levers_value(values);
   request.rename = !values.flag("no-rename");
   request.every_cap = values.flag("every-cap");
   request.file = values.text("output");

@@ -5,6 +5,7 @@
 
 #include <boost/program_options.hpp>
 
+#include "levers.hpp"
 #include "regtune/error.hpp"
 #include "study_scope.hpp"
 
@@ -50,6 +51,7 @@ po::options_description general_options() {
 
 constexpr const char* kOneKernel = "kernel, or template-id 'sgemm<128, float>'";
 constexpr const char* kSeveralKernels = "kernel, or template-id; several: all, 'decay*'";
+constexpr const char* kTunedKernels = "kernel, or template-id; several: all, 'decay*', a,b";
 
 po::options_description launch_options(const char* kernel) {
   po::options_description options("Launch (each wins over the launch description of the source)");
@@ -125,13 +127,17 @@ po::options_description check_options() {
   return options;
 }
 
+constexpr const char* kLeversHelp =
+    "what else is tried: usage-level (ptxas --register-usage-level 0 and 10 under every cap), smem-spill (spilling to "
+    "shared memory under every bound with both numbers, CUDA 13); without LIST both";
+
 // What is swept besides the register budgets.
 po::options_description sweep_options() {
   po::options_description options("Sweep");
   options.add_options()  //
       ("counters", po::bool_switch(),
        "read the GPU's counters for the finalists: executed spills, achieved occupancy, bytes moved (takes ncu)")  //
-      ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")                  //
+      ("levers", po::value<std::string>()->implicit_value(kAllLevers)->value_name("LIST"), kLeversHelp)            //
       ("no-rename", po::bool_switch(), "do not try the kernel under a name that makes ptxas allocate otherwise");
   add_sweep_options(options);
   return options;
@@ -235,7 +241,7 @@ po::options_description bundle_options() {
   po::options_description options("Bundle (a file that `regtune FILE.rtb` times where there is no compiler)");
   options.add_options()                                                                                          //
       ("output,o", po::value<std::string>()->value_name("FILE"), "write it there (default: KERNEL.rtb)")         //
-      ("levers", po::bool_switch(), "also ptxas --register-usage-level 0 and 10 under every cap")                //
+      ("levers", po::value<std::string>()->implicit_value(kAllLevers)->value_name("LIST"), kLeversHelp)          //
       ("no-rename", po::bool_switch(), "leave out the kernel under a name that makes ptxas allocate otherwise")  //
       ("every-cap", po::bool_switch(), "compile also those caps whose code is taken to be that of those around them");
   return options;
@@ -256,7 +262,7 @@ po::options_description options_of(CliCommand command) {
   po::options_description options;
   switch (command) {
     case CliCommand::tune:
-      options.add(launch_options(kOneKernel)).add(compile_options()).add(sweep_options()).add(measure_options());
+      options.add(launch_options(kTunedKernels)).add(compile_options()).add(sweep_options()).add(measure_options());
       break;
     case CliCommand::analyze:
       options.add(launch_options(kSeveralKernels)).add(compile_options_for_several()).add(study_options());
@@ -346,6 +352,16 @@ CliValues::Value value_of(const po::variable_value& given) {
   return boost::any_cast<std::string>(value);
 }
 
+// Boost takes the value of an option that can do without one from "--levers=LIST" alone.
+Arguments with_lists_of_levers(Arguments arguments) {
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] != "--levers" || !reads_as_levers(arguments[i + 1])) continue;
+    arguments[i] += "=" + arguments[i + 1];
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return arguments;
+}
+
 }  // namespace
 
 std::string help_text(CliCommand command) {
@@ -359,7 +375,9 @@ CliValues parse_options(CliCommand command, const Arguments& arguments) {
   positions.add(kSubject, -1);
   po::variables_map parsed;
   try {
-    po::store(po::command_line_parser(arguments).options(all).positional(positions).style(kStyle).run(), parsed);
+    po::store(
+        po::command_line_parser(with_lists_of_levers(arguments)).options(all).positional(positions).style(kStyle).run(),
+        parsed);
     po::notify(parsed);
   } catch (const po::error& failure) {
     throw Error(ErrorKind::usage, fmt::format("{}; regtune --help lists the options", failure.what()));

@@ -7,6 +7,7 @@
 #include "cli.hpp"
 #include "device.hpp"
 #include "explain.hpp"
+#include "file_tuning.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
 #include "size_arguments.hpp"
@@ -44,9 +45,9 @@ int run(const TagCommand& tag, const Command& command) {
   return 0;
 }
 
-void write_record(const TuningRecord& record, const std::filesystem::path& file) {
+void write_record(const nlohmann::json& record, const std::filesystem::path& file) {
   std::ofstream out(file);
-  out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  out << record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   if (!out.flush()) throw Error(ErrorKind::usage, "--record " + file.string() + ": cannot be written");
 }
 
@@ -57,23 +58,53 @@ TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& 
   return tune(one, progress);
 }
 
+std::string tuned_text(const TuneResult& result, const TuneCommand& tuning, bool explain) {
+  return report_text(result.record, result.stored_in, tuning.style) + (explain ? explanation(result.record) : "");
+}
+
+// Several kernels of the file, for each set of sizes.
+int run_several(const TuneCommand& tuning, const std::vector<std::vector<std::string>>& sets, const Command& command) {
+  TuneRequest request = tuning.request;
+  Progress progress(command.quiet);
+  const std::vector<std::string> kernels = kernels_meant(request, progress);
+  nlohmann::json documents = nlohmann::json::array();
+  int exit_code = 0;
+  for (const std::vector<std::string>& sizes : sets) {
+    request.flags.sizes = sizes;
+    const FileTuning file = tune_kernels(request, kernels, progress);
+    for (const UntunedKernel& untuned : file.failed) {
+      fmt::print(stderr, "regtune: {}: {}\n", untuned.kernel, untuned.failure.what());
+      if (exit_code == 0) exit_code = static_cast<int>(untuned.failure.kind());
+    }
+    const bool timed = file.tuned.front().record.gpu.has_value();
+    if (!timed && exit_code == 0) exit_code = kExitNoGpu;
+    documents.push_back(file_tuning_json(file));
+    if (tuning.record_file) write_record(documents.back(), *tuning.record_file);
+    if (command.json) continue;
+    for (const TuneResult& result : file.tuned) fmt::print("{}\n", tuned_text(result, tuning, command.explain));
+    if (timed) fmt::print("{}", file_wide_text(file.cap));
+  }
+  if (command.json) print_document(sets.size() == 1 ? documents.front() : documents);
+  return exit_code;
+}
+
 // One tuning after the other for several sizes: what the first compiles is in the cache for the next.
 int run(const TuneCommand& tuning, const Command& command) {
   const std::vector<std::vector<std::string>> sets = size_sets(tuning.request.flags.sizes);
   if (sets.size() > 1 && tuning.record_file)
     throw Error(ErrorKind::usage, "--record holds one run, and --set asks for several");
+  if (tuning.request.flags.kernel && means_several_kernels(*tuning.request.flags.kernel))
+    return run_several(tuning, sets, command);
   bool timed = true;
   nlohmann::json documents = nlohmann::json::array();
   for (const std::vector<std::string>& sizes : sets) {
     const TuneResult result = tune_for(tuning.request, sizes, command.quiet);
     timed = result.record.gpu.has_value();
-    if (tuning.record_file) write_record(result.record, *tuning.record_file);
+    if (tuning.record_file) write_record(record_json(result.record), *tuning.record_file);
     if (command.json)
       documents.push_back(record_json(result.record));
     else
-      fmt::print("{}{}{}", &sizes == &sets.front() ? "" : "\n",
-                 report_text(result.record, result.stored_in, tuning.style),
-                 command.explain ? explanation(result.record) : "");
+      fmt::print("{}{}", &sizes == &sets.front() ? "" : "\n", tuned_text(result, tuning, command.explain));
   }
   if (command.json) print_document(sets.size() == 1 ? documents.front() : documents);
   return timed ? 0 : kExitNoGpu;
@@ -102,10 +133,34 @@ int run(const LookupRequest& request, const Command& command) {
   return answer.record ? 0 : kExitMiss;
 }
 
-int run(const ReplayCommand& command_of_replay, const Command& command) {
-  const Replay replayed = replay(command_of_replay.request);
+void print_notes(const std::vector<std::string>& notes, const Command& command) {
   Progress progress(command.quiet);
-  for (const std::string& note : replayed.notes) progress.note("regtune: " + note);
+  for (const std::string& note : notes) progress.note("regtune: " + note);
+}
+
+int run_of_file(const FileReplay& file, const ReplayCommand& replay, const Command& command) {
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const Replay& kernel : file.kernels) {
+    print_notes(kernel.notes, command);
+    kernels.push_back(record_json(kernel.record));
+    if (!command.json) fmt::print("{}\n", replay_text(kernel, replay.style));
+  }
+  if (command.json)
+    print_document({{"format", "regtune file"},
+                    {"format_version", 1},
+                    {"kernels", kernels},
+                    {"failed", nlohmann::json::array()},
+                    {"file_wide_cap", file_wide_json(file.cap)}});
+  else
+    fmt::print("{}", file_wide_text(file.cap));
+  return 0;
+}
+
+int run(const ReplayCommand& command_of_replay, const Command& command) {
+  if (const std::optional<FileReplay> file = replay_of_file(command_of_replay.request))
+    return run_of_file(*file, command_of_replay, command);
+  const Replay replayed = replay(command_of_replay.request);
+  print_notes(replayed.notes, command);
   if (command.json)
     print_document(record_json(replayed.record));
   else

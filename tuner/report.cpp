@@ -94,13 +94,19 @@ std::string spell_budgets(const Row& row) {
   const bool authors = by_choice.front().first.is_authors();
   std::vector<std::string> pieces;
   for (const auto& [choice, policies] : by_choice)
-    if (!authors || choice.is_authors())
-      pieces.push_back(choice.is_authors() ? spell(policies) : fmt::format("{}: {}", spell(choice), spell(policies)));
+    if (!authors || choice.is_authors()) pieces.push_back(spell_around(spell(policies), choice, ": "));
   return fmt::format("{}", fmt::join(pieces, "; "));
 }
 
+// What the column of spills, which are those to local memory, does not count.
+std::string shared_spills(const StaticFacts& facts) {
+  if (facts.shared_spill_store_bytes == 0 && facts.shared_spill_load_bytes == 0) return "";
+  return fmt::format(" (and {}/{} bytes to {} of shared memory)", facts.shared_spill_store_bytes,
+                     facts.shared_spill_load_bytes, facts.static_shared_bytes);
+}
+
 std::string budget_cell(const TuningRecord& record, const Row& row) {
-  std::string text = spell_budgets(row);
+  std::string text = spell_budgets(row) + shared_spills(*row.timed->facts);
   if (several_blocks(record)) text = fmt::format("block {}: {}", spell_block(row.timed->shape.block), text);
   if (record.verdict) {
     const Verdict& verdict = *record.verdict;
@@ -185,7 +191,13 @@ std::string skipped_text(const TuningRecord& record) {
 void append_failures(std::string& text, const TuningRecord& record) {
   std::vector<RegisterPolicy> failed;
   std::string first;
+  std::vector<RegisterPolicy> refused;
+  std::string why_refused;
   for (const Trial& trial : record.trials) {
+    if (const auto* not_for_it = std::get_if<NotApplicable>(&trial.outcome)) {
+      refused.push_back(trial.variant.policy);
+      why_refused = not_for_it->reason;
+    }
     if (const auto* failure = std::get_if<CompileFailed>(&trial.outcome)) {
       failed.push_back(trial.variant.policy);
       if (first.empty()) first = failure->message.substr(0, failure->message.find('\n'));
@@ -201,6 +213,7 @@ void append_failures(std::string& text, const TuningRecord& record) {
                           kept->since, spell(trial.variant.policy), kept->reason);
   }
   if (!failed.empty()) text += fmt::format("not compiled: {}: {}\n", spell(failed), first);
+  if (!refused.empty()) text += fmt::format("not applicable: {} + smem spill: {}\n", spell(refused), why_refused);
   text += skipped_text(record);
 }
 
@@ -334,8 +347,7 @@ std::string table_of_codes(const TuningRecord& record, const ReportStyle& style)
 
 std::string spell_choice(const TuningRecord& record, int variant_id) {
   const Variant& variant = record.trials.at(static_cast<std::size_t>(variant_id)).variant;
-  std::string text = spell(variant.policy);
-  if (!variant.choice.is_authors()) text = fmt::format("{}, {}", spell(variant.choice), text);
+  std::string text = spell_around(spell(variant.policy), variant.choice, ", ");
   if (several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
   const Dim3& grid = record.trials[static_cast<std::size_t>(variant_id)].shape.grid;
   const bool grid_is_its_own = std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& trial) {
