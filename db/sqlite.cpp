@@ -105,6 +105,10 @@ void refuse_what_is_no_database(const fs::path& file, const fs::file_status& sta
 
 }  // namespace
 
+std::string sqlite_version() {
+  return sqlite3_libversion();
+}
+
 void Database::Close::operator()(sqlite3* handle) const {
   sqlite3_close_v2(handle);
 }

@@ -18,6 +18,8 @@ struct sqlite3_stmt;
 
 namespace regtune {
 
+std::string sqlite_version();  // "3.40.1", of the library that is in this program
+
 // What the file holds is no database, or not one that SQLite can read. kind() is cache_unusable.
 class DamagedFile : public Error {
  public:

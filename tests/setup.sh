@@ -42,7 +42,9 @@ install_packages() {
   quiet packages "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
 }
 
-# Leaves the toolkit's folder in CUDA_HOME, where the build and the program look first.
+# Leaves the toolkit's folder in CUDA_HOME, where the build and the program look first. Where there is none, NVRTC,
+# nvJitLink and the headers come from NVIDIA's wheels on PyPI, into a folder in which the program looks, too: a driver is
+# all that the machine itself needs.
 find_cuda_toolkit() {
   local folder nvcc
   nvcc=$(command -v nvcc || true)
@@ -52,16 +54,21 @@ find_cuda_toolkit() {
     export CUDA_HOME=$folder
     return
   done
-  local machine ID=debian VERSION_ID=12
-  # shellcheck source=/dev/null
-  [[ -r /etc/os-release ]] && . /etc/os-release
-  machine=$(uname -m)
-  [[ $machine == aarch64 ]] && machine=sbsa
-  fail "the CUDA toolkit (12 or newer) was not found: no include/nvrtc.h and include/nvJitLink.h in CUDA_HOME,
-  CUDA_PATH, /usr/local/cuda*, nvcc's folder or /opt/cuda. Set CUDA_HOME to
-  where it is, or install it from NVIDIA's repository:
-  curl -fLO https://developer.download.nvidia.com/compute/cuda/repos/$ID${VERSION_ID//./}/$machine/cuda-keyring_1.1-1_all.deb
-  sudo dpkg -i cuda-keyring_1.1-1_all.deb && sudo apt-get update && sudo apt-get install -y cuda-toolkit-13-0"
+  local site=${XDG_DATA_HOME:-$HOME/.local/share}/regtune/cuda
+  fetch_cuda_wheels "$site"
+  export CUDA_HOME=$site/nvidia/cu13
+}
+
+# fetch_cuda_wheels FOLDER: 135 MB, once. Pinned: the versions that the project is tested with.
+fetch_cuda_wheels() {
+  local wheels=(nvidia-cuda-nvrtc==13.0.88 nvidia-nvjitlink==13.0.88 nvidia-cuda-runtime==13.0.96
+    nvidia-cuda-cccl==13.0.85 nvidia-cuda-crt==13.0.88)
+  [[ -e $1/complete-13.0 ]] && return
+  step "cuda: no toolkit here; NVRTC, nvJitLink and the headers come from PyPI into $1"
+  python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
+  rm -rf "$1"
+  quiet wheels python3 -m pip install --disable-pip-version-check --no-deps --target "$1" "${wheels[@]}"
+  touch "$1/complete-13.0"
 }
 
 # set_up program|tests: what the build needs, or the tests too.

@@ -12,7 +12,7 @@ folder=$1
 version=$2
 shift 2
 
-# Pinned: what the README says was seen with these.
+# Pinned: what docs/limits.md says was seen with these.
 case $version in
   12.4) packages=(nvidia-cuda-nvrtc-cu12==12.4.127 nvidia-nvjitlink-cu12==12.4.127
                   nvidia-cuda-runtime-cu12==12.4.127 nvidia-cuda-cccl-cu12==12.4.127.post1) ;;

@@ -1,43 +1,27 @@
 #pragma once
-// The command line: which command, with what. Understands what was given, runs nothing. Which
-// options there are is cli_options.hpp's.
+// The command line: which command, with what. Understands what was given, runs nothing. Which commands and options there
+// are is subcommands.hpp's, what the values ask for cli_requests.hpp's.
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "analyze_command.hpp"
-#include "bundle_command.hpp"
-#include "check_command.hpp"
-#include "db_command.hpp"
-#include "export_command.hpp"
-#include "init_command.hpp"
-#include "lookup_command.hpp"
-#include "replay_command.hpp"
-#include "report.hpp"
-#include "show_source_command.hpp"
-#include "tune.hpp"
-#include "verify_command.hpp"
+#include "cli_requests.hpp"
+#include "config_file.hpp"
 
 namespace regtune {
 
 struct ShowText {
-  std::string text;  // --help, --version
+  std::string text;  // --help, a completion
 };
+
+struct ShowVersions {};  // --version
 
 struct TuneCommand {
   TuneRequest request;
+  std::vector<TuneRequest> others = {};  // of the files behind the first, one after the other
   ReportStyle style;
   std::optional<std::filesystem::path> record_file;  // --record
-};
-
-struct AnalyzeCommand {
-  AnalyzeRequest request;
-  ReportStyle style;
-};
-
-struct ReplayCommand {
-  ReplayRequest request;
-  ReportStyle style;
 };
 
 struct TagCommand {
@@ -45,17 +29,19 @@ struct TagCommand {
 };
 
 struct Command {
-  bool json = false;   // stdout holds one JSON document
-  bool quiet = false;  // no talk on stderr
-  std::variant<ShowText, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest, ReplayCommand,
-               VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest>
+  bool json = false;     // stdout holds one JSON document
+  bool quiet = false;    // no talk on stderr
+  bool verbose = false;  // more of it
+  std::variant<ShowText, ShowVersions, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest,
+               ReplayCommand, VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it
 };
 
-// `arguments` without the program's name. Throws Error(usage).
-Command parse_command_line(const std::vector<std::string>& arguments);
+// `arguments` without the program's name. `config` reads the config file, and is asked only where its entries can
+// matter; nullptr: there is none. Throws Error(usage).
+Command parse_command_line(const std::vector<std::string>& arguments, const std::function<Config()>& config = nullptr);
 
 // True when --json is among the arguments, however wrong the rest is: errors are then JSON too.
 bool wants_json(const std::vector<std::string>& arguments);

@@ -13,6 +13,18 @@ std::optional<T> CliValues::given(const std::string& name) const {
   return std::get<T>(found->second);
 }
 
+void CliValues::set_default(const std::string& name, bool is_integer, double value) {
+  if (is_integer)
+    values_.try_emplace(name, static_cast<int>(value));
+  else
+    values_.try_emplace(name, value);
+}
+
+std::string CliValues::spell(const std::string& name) const {
+  const auto place = places_.find(name);
+  return place == places_.end() ? "--" + name : fmt::format("{}: {}", place->second, name);
+}
+
 bool CliValues::flag(const std::string& name) const {
   return given<bool>(name).value_or(false);
 }
@@ -36,20 +48,20 @@ std::optional<std::uint64_t> CliValues::unsigned_integer(const std::string& name
 std::optional<int> CliValues::integer_in(const std::string& name, int low, int high) const {
   const std::optional<int> value = integer(name);
   if (value && (*value < low || *value > high))
-    throw Error(ErrorKind::usage, fmt::format("--{} {}: must lie between {} and {}", name, *value, low, high));
+    throw Error(ErrorKind::usage, fmt::format("{} {}: must lie between {} and {}", spell(name), *value, low, high));
   return value;
 }
 
 std::optional<int> CliValues::count(const std::string& name) const {
   const std::optional<int> value = integer(name);
-  if (value && *value < 0) throw Error(ErrorKind::usage, fmt::format("--{} {}: must not be negative", name, *value));
+  if (value && *value < 0) throw Error(ErrorKind::usage, fmt::format("{} {}: must not be negative", spell(name), *value));
   return value;
 }
 
 std::optional<double> CliValues::number_in(const std::string& name, double low, double high) const {
   const std::optional<double> value = given<double>(name);
   if (value && !(*value >= low && *value <= high))  // not a number lies nowhere
-    throw Error(ErrorKind::usage, fmt::format("--{} {}: must lie between {} and {}", name, *value, low, high));
+    throw Error(ErrorKind::usage, fmt::format("{} {}: must lie between {} and {}", spell(name), *value, low, high));
   return value;
 }
 

@@ -15,9 +15,17 @@ class CliValues {
  public:
   using Value = std::variant<bool, int, double, std::uint64_t, std::string, std::vector<std::string>>;
 
-  // `subjects`: the arguments that belong to no option.
-  CliValues(std::map<std::string, Value> values, std::vector<std::string> subjects)
-      : values_(std::move(values)), subjects_(std::move(subjects)) {}
+  // `subjects`: the arguments that belong to no option. `places`: of values that the command line does not name, where
+  // they stand ("config.toml:3").
+  CliValues(std::map<std::string, Value> values, std::vector<std::string> subjects,
+            std::map<std::string, std::string> places = {})
+      : values_(std::move(values)), subjects_(std::move(subjects)), places_(std::move(places)) {}
+  // Where none is given.
+  void set_default(const std::string& name, bool is_integer, double value);
+
+  bool is_from_config(const std::string& name) const { return places_.contains(name); }
+  // As a message names it: "--margin", or "config.toml:3: margin".
+  std::string spell(const std::string& name) const;
 
   const std::vector<std::string>& subjects() const { return subjects_; }
   const std::string& subject() const { return subjects_.front(); }  // of a command that takes exactly one
@@ -39,6 +47,7 @@ class CliValues {
 
   std::map<std::string, Value> values_;
   std::vector<std::string> subjects_;
+  std::map<std::string, std::string> places_;
 };
 
 }  // namespace regtune

@@ -6,8 +6,10 @@
 #include "analysis_report.hpp"
 #include "cli.hpp"
 #include "device.hpp"
+#include "exit_codes.hpp"
 #include "explain.hpp"
 #include "file_tuning.hpp"
+#include "installation.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
 #include "size_arguments.hpp"
@@ -16,15 +18,17 @@ namespace {
 
 using namespace regtune;
 
-constexpr int kExitMiss = 1;    // a look-up found nothing
-constexpr int kExitNoGpu = 20;  // compiled and analysed, nothing timed
-
 void print_document(const nlohmann::json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 int run(const ShowText& show, const Command&) {
   fmt::print("{}", show.text);
+  return 0;
+}
+
+int run(const ShowVersions&, const Command&) {
+  fmt::print("{}", versions_text());
   return 0;
 }
 
@@ -51,63 +55,103 @@ void write_record(const nlohmann::json& record, const std::filesystem::path& fil
   if (!out.flush()) throw Error(ErrorKind::usage, "--record " + file.string() + ": cannot be written");
 }
 
-TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, bool quiet) {
+TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, const Command& command) {
   TuneRequest one = request;
   one.flags.sizes = sizes;
-  Progress progress(quiet);
+  Progress progress(command.quiet);
   return tune(one, progress);
+}
+
+nlohmann::json error_json(const Error& failure) {
+  return {{"error", {{"exit_code", static_cast<int>(failure.kind())}, {"message", failure.what()}}}};
 }
 
 std::string tuned_text(const TuneResult& result, const TuneCommand& tuning, bool explain) {
   return report_text(result.record, result.stored_in, tuning.style) + (explain ? explanation(result.record) : "");
 }
 
-// Several kernels of the file, for each set of sizes.
-int run_several(const TuneCommand& tuning, const std::vector<std::vector<std::string>>& sets, const Command& command) {
-  TuneRequest request = tuning.request;
+// Several kernels of the file with one set of sizes.
+int tune_kernels_of(const TuneRequest& request, const std::vector<std::string>& kernels, const TuneCommand& tuning,
+                    const Command& command, nlohmann::json& documents) {
   Progress progress(command.quiet);
-  const std::vector<std::string> kernels = kernels_meant(request, progress);
-  nlohmann::json documents = nlohmann::json::array();
-  int exit_code = 0;
-  for (const std::vector<std::string>& sizes : sets) {
-    request.flags.sizes = sizes;
-    const FileTuning file = tune_kernels(request, kernels, progress);
-    for (const UntunedKernel& untuned : file.failed) {
-      fmt::print(stderr, "regtune: {}: {}\n", untuned.kernel, untuned.failure.what());
-      if (exit_code == 0) exit_code = static_cast<int>(untuned.failure.kind());
-    }
-    const bool timed = file.tuned.front().record.gpu.has_value();
-    if (!timed && exit_code == 0) exit_code = kExitNoGpu;
-    documents.push_back(file_tuning_json(file));
-    if (tuning.record_file) write_record(documents.back(), *tuning.record_file);
-    if (command.json) continue;
-    for (const TuneResult& result : file.tuned) fmt::print("{}\n", tuned_text(result, tuning, command.explain));
-    if (timed) fmt::print("{}", file_wide_text(file.cap));
+  const FileTuning file = tune_kernels(request, kernels, progress);
+  const bool timed = file.tuned.front().record.gpu.has_value();
+  int worst = timed ? 0 : kExitNoGpu;
+  for (const UntunedKernel& untuned : file.failed) {
+    progress.note(fmt::format("regtune: {}: {}", untuned.kernel, untuned.failure.what()));
+    worst = worse_exit_code(worst, static_cast<int>(untuned.failure.kind()));
   }
-  if (command.json) print_document(sets.size() == 1 ? documents.front() : documents);
-  return exit_code;
+  const nlohmann::json document = file_tuning_json(file);
+  if (tuning.record_file) write_record(document, *tuning.record_file);
+  if (command.json) documents.push_back(document);
+  if (command.json) return worst;
+  for (const TuneResult& result : file.tuned) fmt::print("{}\n", tuned_text(result, tuning, command.explain));
+  if (timed) fmt::print("{}", file_wide_text(file.cap));
+  return worst;
 }
 
-// One tuning after the other for several sizes: what the first compiles is in the cache for the next.
-int run(const TuneCommand& tuning, const Command& command) {
-  const std::vector<std::vector<std::string>> sets = size_sets(tuning.request.flags.sizes);
+std::vector<std::string> kernels_of(const TuneRequest& request, const Command& command) {
+  if (!request.flags.kernel || !means_several_kernels(*request.flags.kernel)) return {};
+  Progress progress(command.quiet);
+  return kernels_meant(request, progress);
+}
+
+// One tuning after the other for several sizes: what the first compiles is in the cache for the next. Of each what
+// --json prints goes to `documents`.
+int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Command& command,
+              nlohmann::json& documents) {
+  const std::vector<std::vector<std::string>> sets = size_sets(request.flags.sizes);
   if (sets.size() > 1 && tuning.record_file)
     throw Error(ErrorKind::usage, "--record holds one run, and --set asks for several");
-  if (tuning.request.flags.kernel && means_several_kernels(*tuning.request.flags.kernel))
-    return run_several(tuning, sets, command);
   bool timed = true;
-  nlohmann::json documents = nlohmann::json::array();
+  int worst = 0;
+  const std::vector<std::string> kernels = kernels_of(request, command);
   for (const std::vector<std::string>& sizes : sets) {
-    const TuneResult result = tune_for(tuning.request, sizes, command.quiet);
+    if (!kernels.empty()) {
+      TuneRequest of_sizes = request;
+      of_sizes.flags.sizes = sizes;
+      worst = worse_exit_code(worst, tune_kernels_of(of_sizes, kernels, tuning, command, documents));
+      continue;
+    }
+    const TuneResult result = tune_for(request, sizes, command);
     timed = result.record.gpu.has_value();
     if (tuning.record_file) write_record(record_json(result.record), *tuning.record_file);
     if (command.json)
       documents.push_back(record_json(result.record));
     else
       fmt::print("{}{}", &sizes == &sets.front() ? "" : "\n", tuned_text(result, tuning, command.explain));
+    std::fflush(stdout);
   }
-  if (command.json) print_document(sets.size() == 1 ? documents.front() : documents);
-  return timed ? 0 : kExitNoGpu;
+  return timed ? worst : kExitNoGpu;
+}
+
+// Each file for itself: one that cannot be tuned keeps none of the others from it.
+int tune_files(const TuneCommand& tuning, const Command& command, nlohmann::json& documents) {
+  std::vector<TuneRequest> requests{tuning.request};
+  requests.insert(requests.end(), tuning.others.begin(), tuning.others.end());
+  int worst = 0;
+  for (const TuneRequest& request : requests) {
+    if (&request != &requests.front() && !command.json) fmt::print("\n");
+    try {
+      worst = worse_exit_code(worst, tune_file(request, tuning, command, documents));
+    } catch (const Error& failure) {
+      fmt::print(stderr, "regtune: {}: {}\n", request.source.string(), failure.what());
+      nlohmann::json document = error_json(failure);
+      document["source"] = request.source.string();
+      documents.push_back(std::move(document));
+      worst = worse_exit_code(worst, static_cast<int>(failure.kind()));
+    }
+  }
+  return worst;
+}
+
+int run(const TuneCommand& tuning, const Command& command) {
+  nlohmann::json documents = nlohmann::json::array();
+  const bool is_one = tuning.others.empty();
+  const int code =
+      is_one ? tune_file(tuning.request, tuning, command, documents) : tune_files(tuning, command, documents);
+  if (command.json) print_document(is_one && documents.size() == 1 ? documents.front() : documents);
+  return code;
 }
 
 // The record, and beside it how it was found.
@@ -266,11 +310,15 @@ int run(const CheckRequest& request, const Command& command) {
   return passed ? 0 : static_cast<int>(ErrorKind::check_failed);
 }
 
+Config users_config() {
+  const std::optional<std::filesystem::path> file = config_path();
+  return file ? read_config(*file) : Config{};
+}
+
 int fail(const Error& failure, bool json) {
   fmt::print(stderr, "regtune: {}\n", failure.what());
-  const int code = static_cast<int>(failure.kind());
-  if (json) print_document({{"error", {{"exit_code", code}, {"message", failure.what()}}}});
-  return code;
+  if (json) print_document(error_json(failure));
+  return static_cast<int>(failure.kind());
 }
 
 }  // namespace
@@ -279,7 +327,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const std::optional<int> served = serve_profiled(arguments)) return *served;
   try {
-    const Command command = parse_command_line(arguments);
+    const Command command = parse_command_line(arguments, users_config);
     for (const std::string& note : command.notes) Progress(command.quiet).note("regtune: " + note);
     return std::visit([&](const auto& what) { return run(what, command); }, command.what);
   } catch (const Error& failure) {

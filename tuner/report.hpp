@@ -8,8 +8,12 @@
 
 namespace regtune {
 
+enum class Color { automatic, always, never };
+
 struct ReportStyle {
   bool all_rows = false;  // else the fastest, the author's and the one to write
+  bool plot = false;      // time over registers, as a picture of letters
+  Color color = Color::automatic;
 };
 
 // `stored_in`: the cache file; empty when nothing was stored.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <iostream>
+#include <iterator>
+
 #include "budget_text.hpp"
 #include "regtune/error.hpp"
 #include "source_tag.hpp"
@@ -11,7 +14,18 @@ namespace regtune {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Read once: a second tuning of the same command line is of the same text.
+const std::string& standard_input() {
+  static const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  return text;
+}
+
+}  // namespace
+
 Source read_source(const fs::path& path) {
+  if (path == "-") return {kStandardInputName, standard_input()};
   std::optional<std::string> text = read_text(path);
   if (!text)
     throw Error(ErrorKind::file_not_found,

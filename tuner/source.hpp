@@ -41,7 +41,9 @@ struct Source {
   std::string text;
 };
 
-// Throws Error(file_not_found).
+// What a source that came by standard input is called: in messages, and in what is stored.
+inline constexpr const char* kStandardInputName = "stdin.cu";
+// "-" is standard input. Throws Error(file_not_found).
 Source read_source(const std::filesystem::path& path);
 
 // The launch description of a source: what its comment, its side file or --description says, with the flags over it,

@@ -7,23 +7,8 @@
 #include <cmath>
 
 #include "description_rules.hpp"
+#include "toml_library.hpp"
 #include "toml_text.hpp"
-
-namespace {
-// toml++ 3.3 asserts what it should refuse: "[~args]" aborts it, and with NDEBUG the assertion is an assumption
-// and the rest undefined. Here a failed one is thrown, in every build.
-struct TomlAssertion {};
-[[noreturn]] void toml_assertion_failed() {
-  throw TomlAssertion{};
-}
-}  // namespace
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#define TOML_ASSERT(expression) ((expression) ? void() : toml_assertion_failed())
-// A description nests two or three deep; the default of 256 lets hostile text reach deep recursion.
-#define TOML_MAX_NESTED_VALUES 16
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
 
 namespace regtune {
 namespace {

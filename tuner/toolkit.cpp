@@ -29,20 +29,70 @@ std::vector<fs::path> named_roots() {
   return roots;
 }
 
+std::vector<fs::path> folders_in(const std::string& path) {
+  std::vector<fs::path> folders;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    if (end > begin) folders.emplace_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return folders;
+}
+
 // "cuda-13.0" before "cuda-12.9" before "cuda-9.2": by length first, which orders the major versions.
+bool is_newer(const fs::path& a, const fs::path& b) {
+  const std::string left = a.string(), right = b.string();
+  return left.size() != right.size() ? left.size() > right.size() : left > right;
+}
+
 std::vector<fs::path> usual_roots() {
   std::vector<fs::path> versioned;
   std::error_code error;
   for (fs::directory_iterator it("/usr/local", error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename().string().starts_with("cuda-")) versioned.push_back(it->path());
   }
-  std::sort(versioned.begin(), versioned.end(), [](const fs::path& a, const fs::path& b) {
-    const std::string left = a.string(), right = b.string();
-    return left.size() != right.size() ? left.size() > right.size() : left > right;
-  });
+  std::sort(versioned.begin(), versioned.end(), is_newer);
   std::vector<fs::path> roots = {"/usr/local/cuda"};
   roots.insert(roots.end(), versioned.begin(), versioned.end());
   roots.emplace_back("/opt/cuda");
+  return roots;
+}
+
+// Where pip puts its packages, in the order in which a user means them: the folder that quickstart.sh fills, the active
+// environments, PYTHONPATH, the user's own, the system's.
+std::vector<fs::path> site_folders() {
+  std::vector<fs::path> folders;
+  const auto add_pythons_of = [&](const fs::path& library) {  // python3.12 before python3.9
+    std::vector<fs::path> pythons;
+    std::error_code error;
+    for (fs::directory_iterator it(library, error), end; !error && it != end; it.increment(error))
+      if (it->path().filename().string().starts_with("python3")) pythons.push_back(it->path());
+    std::sort(pythons.begin(), pythons.end(), is_newer);
+    for (const fs::path& python : pythons)
+      for (const char* packages : {"site-packages", "dist-packages"}) folders.push_back(python / packages);
+  };
+  const fs::path home = environment("HOME");
+  if (const std::string data = environment("XDG_DATA_HOME"); !data.empty())
+    folders.push_back(fs::path(data) / "regtune/cuda");
+  else if (!home.empty())
+    folders.push_back(home / ".local/share/regtune/cuda");
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const std::string prefix = environment(name); !prefix.empty()) add_pythons_of(fs::path(prefix) / "lib");
+  for (const fs::path& folder : folders_in(environment("PYTHONPATH"))) folders.push_back(folder);
+  if (!home.empty()) add_pythons_of(home / ".local/lib");
+  add_pythons_of("/usr/local/lib");
+  add_pythons_of("/usr/lib");
+  return folders;
+}
+
+// NVIDIA's wheels: one folder for all of CUDA 13, one for each package of CUDA 12. Conda's packages are a root like the
+// toolkit's own.
+std::vector<fs::path> wheel_roots() {
+  std::vector<fs::path> roots;
+  if (const std::string prefix = environment("CONDA_PREFIX"); !prefix.empty()) roots.emplace_back(prefix);
+  for (const fs::path& site : site_folders())
+    for (const char* package : {"cu13", "cuda_nvrtc", "nvjitlink", "cuda_cupti", "cuda_runtime"})
+      if (const fs::path root = site / "nvidia" / package; is_there(root)) roots.push_back(root);
   return roots;
 }
 
@@ -97,18 +147,13 @@ std::vector<fs::path> library_candidates(const LibraryName& library) {
        {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"}) {
     add_files(folder, library, candidates);
   }
+  for (const auto& root : wheel_roots()) add_root(root, library, candidates);
   return candidates;
 }
 
 std::vector<fs::path> nvcc_candidates() {
   if (const std::string file = environment("REGTUNE_NVCC"); !file.empty()) return {file};
-  std::vector<fs::path> folders;
-  const std::string path = environment("PATH");
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (end > begin) folders.emplace_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::vector<fs::path> folders = folders_in(environment("PATH"));
   for (const auto& roots : {named_roots(), usual_roots()})
     for (const auto& root : roots) folders.push_back(root / "bin");
   std::vector<fs::path> candidates;
@@ -130,10 +175,12 @@ std::vector<fs::path> include_folders(const fs::path& nvrtc_file) {
     wanted.push_back(folder.parent_path() / "include");                             // <root>/lib64, targets/*/lib
     wanted.push_back(folder.parent_path().parent_path() / "include");               // /usr/lib/x86_64-linux-gnu
     wanted.push_back(folder.parent_path().parent_path() / "cuda_runtime/include");  // the CUDA 12 wheels
+    wanted.push_back(folder.parent_path() / "targets/x86_64-linux/include");        // Conda's packages
   }
   for (const auto& roots : {named_roots(), usual_roots()}) {
     for (const auto& root : roots) wanted.push_back(root / "include");
   }
+  for (const auto& root : wheel_roots()) wanted.push_back(root / "include");
   const auto found = std::find_if(wanted.begin(), wanted.end(), holds_headers);
   if (found == wanted.end()) return {};
   std::vector<fs::path> folders = {*found};

@@ -20,8 +20,9 @@ const LibraryName& cuda_driver_library();  // REGTUNE_CUDA
 const LibraryName& cupti_library();        // REGTUNE_CUPTI
 
 // In the order to try them: the variable, CUDA_HOME, CUDA_PATH, the loader's path (a bare file name),
-// /usr/local/cuda, /usr/local/cuda-* (newest first), /opt/cuda, the distribution's library folder. Files
-// under a folder are named only where they exist.
+// /usr/local/cuda, /usr/local/cuda-* (newest first), /opt/cuda, the distribution's library folder, and NVIDIA's wheels
+// where pip puts them: $XDG_DATA_HOME/regtune/cuda (which quickstart.sh fills), VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH,
+// ~/.local/lib, /usr/local/lib, /usr/lib. Files under a folder are named only where they exist.
 std::vector<std::filesystem::path> library_candidates(const LibraryName& library);
 
 // nvcc's file, in the order to try it: REGTUNE_NVCC, the folders of PATH, CUDA_HOME, CUDA_PATH, the usual folders. Only

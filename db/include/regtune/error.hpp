@@ -6,7 +6,7 @@
 
 namespace regtune {
 
-// The value is the exit code of the program. Documented in the README; never renumbered.
+// The value is the exit code of the program. Documented in docs/exit_codes.md; never renumbered.
 enum class ErrorKind : int {
   usage = 2,                  // the command line is not understood
   file_not_found = 3,         // a file that was named cannot be read

@@ -1,0 +1,54 @@
+#pragma once
+// What a command line asks for: of each command the request that the values of its options make. Refuses values that
+// are none of their option's, and options that contradict each other. Runs nothing.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze_command.hpp"
+#include "bundle_command.hpp"
+#include "check_command.hpp"
+#include "cli_values.hpp"
+#include "db_command.hpp"
+#include "export_command.hpp"
+#include "init_command.hpp"
+#include "lookup_command.hpp"
+#include "nvcc_command.hpp"
+#include "replay_command.hpp"
+#include "report.hpp"
+#include "show_source_command.hpp"
+#include "tune.hpp"
+#include "verify_command.hpp"
+
+namespace regtune {
+
+struct AnalyzeCommand {
+  AnalyzeRequest request;
+  ReportStyle style;
+};
+
+struct ReplayCommand {
+  ReplayRequest request;
+  ReportStyle style;
+};
+
+ReportStyle report_style(const CliValues& values);
+// Throws Error(usage) beside --json, whose document holds all that an explanation says.
+bool explain_value(const CliValues& values);
+
+ShowSourceRequest show_source_request(const CliValues& values, const CompilerArguments& compiler_arguments);
+TuneRequest tune_request(const CliValues& values, const std::string& source,
+                         const CompilerArguments& compiler_arguments);
+AnalyzeCommand analyze_command(const CliValues& values, const CompilerArguments& compiler_arguments);
+CheckRequest check_request(const CliValues& values, const CompilerArguments& compiler_arguments);
+InitRequest init_request(const CliValues& values, const CompilerArguments& compiler_arguments);
+LookupRequest lookup_request(const CliValues& values);
+VerifyRequest verify_request(const CliValues& values);
+ReplayCommand replay_command(const CliValues& values);
+ExportRequest export_request(const CliValues& values);
+BundleRequest bundle_request(const CliValues& values, const CompilerArguments& compiler_arguments);
+DbRequest db_request(const CliValues& values);
+DbRequest import_request(const CliValues& values);
+
+}  // namespace regtune
