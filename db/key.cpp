@@ -163,7 +163,7 @@ std::string hash_of(const SourceChoice& choice) {
   FieldHash hash;
   hash.add("renamed", choice.renamed ? 1 : 0).add("register usage level", choice.register_usage_level);
   for (const auto& [name, value] : choice.macros) hash.add("macro", name).add("value", value);
-  hash.add("instance", choice.instance);
+  hash.add("instance", choice.instance).add("spills to shared", choice.spills_to_shared ? 1 : 0);
   return hash.hex();
 }
 

@@ -20,8 +20,10 @@ struct CubinKernel {
   int registers_per_thread = 0;  // EIATTR_REGCOUNT; the most of the kernel and all it calls
   int register_ceiling = 255;    // EIATTR_MAXREG_COUNT; 255 when absent
   int stack_frame_bytes = 0;     // the greater of EIATTR_MIN_STACK_SIZE and FRAME_SIZE: callees included
-  int spill_store_bytes = 0;     // attribute 0x55, summed over the kernel and all it calls
+  int spill_store_bytes = 0;     // to local memory: attribute 0x55, summed over the kernel and all it calls
   int spill_load_bytes = 0;
+  int shared_spill_store_bytes = 0;  // likewise to shared memory
+  int shared_spill_load_bytes = 0;
   int static_shared_bytes = 0;         // without the 1 KiB reserve that sm_90 and later add
   int max_threads_per_block = 0;       // EIATTR_MAX_THREADS, product of x, y, z; 0: no bound
   int required_threads_per_block = 0;  // EIATTR_REQNTID, likewise

@@ -155,6 +155,7 @@ void write_head(Writer& out, const LaunchDescription& d) {
     out.line("include", "include", list_text(folders));
   }
   if (d.seed) out.line("seed", "seed", std::to_string(*d.seed));
+  if (d.weight != 1) out.line("weight", "weight", fmt::format("{}", d.weight));
   if (!d.block_macros.empty()) out.line("block_macro", "block_macro", list_text(d.block_macros));
 }
 

@@ -92,6 +92,9 @@ struct LaunchDescription {
   Origin block_macro_origin = {};
   std::optional<Expression> bytes;  // that a launch reads and writes, as the author counts them
   std::optional<Expression> flops;
+  double weight = 1;  // launches of it for each one of the file's other kernels
+  // Of a file that describes several: what each kernel's own table makes of it, whole and with its name.
+  std::vector<LaunchDescription> kernels = {};
 };
 
 }  // namespace regtune

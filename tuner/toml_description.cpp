@@ -11,9 +11,9 @@
 namespace regtune {
 namespace {
 
-const std::vector<std::string> top_keys = {"kernel",      "sizes",   "block",   "grid",        "dynamic_shared_bytes",
-                                           "args",        "options", "include", "seed",        "tune",
-                                           "block_macro", "metric",  "globals", "cooperative", "cluster"};
+const std::vector<std::string> top_keys = {
+    "kernel", "sizes",       "block",  "grid",    "dynamic_shared_bytes", "args",    "options", "include", "seed",
+    "tune",   "block_macro", "metric", "globals", "cooperative",          "cluster", "weight",  "kernels"};
 const std::vector<std::string> metric_keys = {"bytes", "flops"};
 
 // The top of a description; each argument is toml_argument's.
@@ -65,10 +65,46 @@ class DescriptionReader {
                                 : reader_.texts(*node, "block_macro", "\"BLOCK\", or block_macro = [\"BX\", \"BY\"]");
       check_block_macros(result.block_macros, result.block_macro_origin);
     }
+    if (const toml::node* node = table.get("weight")) result.weight = weight(*node);
+    if (const toml::node* node = table.get("kernels")) result.kernels = kernels(*node, table);
     return result;
   }
 
  private:
+  // Each kernel's own table, whose keys take the place of the file's, each as a whole.
+  std::vector<LaunchDescription> kernels(const toml::node& node, const toml::table& of_file) const {
+    constexpr std::string_view example = "[kernels.scale] with grid, block, args, ... of its own";
+    constexpr std::size_t kMostKernels = 64;  // each copies what is said of all
+    const auto entries = TomlReader::in_order(reader_.as_table(node, "kernels", example));
+    if (entries.size() > kMostKernels)
+      refuse(reader_.at(node.source(), "kernels"),
+             fmt::format("{} kernels; write up to {}", entries.size(), kMostKernels));
+    std::vector<LaunchDescription> result;
+    for (const auto& [name, value] : entries) {
+      const std::string key = "kernels." + name;
+      const toml::table& own = reader_.as_table(*value, key, example);
+      for (const char* of_file_alone : {"kernel", "kernels", "options", "include"})
+        if (const toml::node* given = own.get(of_file_alone))
+          refuse(reader_.at(given->source(), key + "." + of_file_alone), "is the file's, and not one kernel's");
+      toml::table whole = of_file;
+      whole.erase("kernels");
+      whole.erase("kernel");
+      for (const auto& [own_key, own_value] : own) whole.insert_or_assign(own_key, own_value);
+      result.push_back(description(whole));
+      result.back().kernel = name;
+    }
+    return result;
+  }
+
+  double weight(const toml::node& node) const {
+    const auto value = node.is_number() ? node.value<double>() : std::nullopt;
+    if (!value || !(*value > 0) || !std::isfinite(*value))
+      reader_.wrong_type(node, "weight",
+                         "a finite number over 0: launches of it for each one of the file's other kernels",
+                         "weight = 3");
+    return *value;
+  }
+
   std::vector<SizeDescription> sizes(const toml::node& node) const {
     std::vector<SizeDescription> result;
     for (const auto& [name, value] : TomlReader::in_order(reader_.as_table(node, "sizes", "sizes.n = 1024"))) {
