@@ -89,12 +89,50 @@ TEST(Explain, GivesEveryVariantItsLine) {
   for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(explain_trial(record, record.trials[i]), lines[i]);
 }
 
+TEST(Explain, SaysByWhomAFinalistIsBeaten) {
+  TuningRecord record = record_of_all();
+  record.trials[4].outcome = measured(1.5, 1.3, 25);
+  EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; beaten by #1"));
+  record.trials[4].outcome = measured(0.999, 2.002, 25);
+  EXPECT_TRUE(
+      explain_trial(record, record.trials[4]).ends_with("; as fast as #1 within the margin, which is preferred"));
+  record.verdict->kind = Verdict::Kind::no_gain;
+  EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; no gain that counts"));
+}
+
+TEST(Explain, SaysWhereSpillsWentAndWhyTheyMayNot) {
+  TuningRecord record = record_of_all();
+  Trial trial = record.trials[2];
+  trial.variant.choice.spills_to_shared = true;
+  trial.facts->spill_store_bytes = 148;
+  trial.facts->spill_load_bytes = 140;
+  trial.facts->shared_spill_store_bytes = 108;
+  trial.facts->shared_spill_load_bytes = 148;
+  trial.facts->static_shared_bytes = 19456;
+  trial.outcome = NotTimed{};
+  record.trials[2] = trial;
+  EXPECT_EQ(
+      explain_trial(record, trial).substr(0, 227),
+      "#2 __launch_bounds__(256, 4) + smem spill: in force, with a ceiling of 64 registers; 64 registers, spills "
+      "148/140 bytes to local and 108/148 to shared memory, of which a block takes 19456 bytes, 50.0 % occupancy; "
+      "not timed: no");
+  trial.facts.reset();
+  trial.outcome = NotApplicable{"ptxas: Pragma is not allowed"};
+  record.trials[2] = trial;
+  EXPECT_EQ(explain_trial(record, trial).substr(0, 90),
+            "#2 __launch_bounds__(256, 4) + smem spill: not applicable: ptxas: Pragma is not allowed; c");
+}
+
 TEST(Explain, BeginsWithTheWayToTheMachineCodeAndTheVerdict) {
   const std::string text = explanation(record_of_all());
-  EXPECT_EQ(text.rfind("\nwhy, for k(float*) on sm_90\ncompiler: NVRTC 13.0.88\nway to the machine code: plain NVRTC: "
-                       "nvJitLink is not installed\nverdict: improved: it lies above\n#0 author's code: ",
-                       0),
-            0u)
+  EXPECT_EQ(
+      text.rfind(
+          "\nwhy, for k(float*) on sm_90\ncompiler: NVRTC 13.0.88\nway to the machine code: plain NVRTC: "
+          "nvJitLink is not installed\noccupancy: 67 registers x 256 threads: registers hold it at 3 blocks per SM "
+          "(37.5 % of its warps)\nwhat would change it: 64 registers would allow 4; threads would allow 8, block "
+          "slots 32\nverdict: improved: it lies above\n#0 author's code: ",
+          0),
+      0u)
       << text;
 }
 

@@ -46,9 +46,9 @@ TEST(RecordSchema, HoldsOfARunWithEverythingInIt) {
   record.verdict->best_other_way_id = 1;
   record.verdict->speedup_other_way = {1, 1, 1};
   record.trials[1].variant.choice = {true, 10, {{"UNROLL", "4"}}, "scale<4>"};
-  const std::vector<Outcome> outcomes{NotTimed{},         CompileFailed{"x"},   NotCompiled{"x"}, NotLaunchable{"x"},
-                                      SameCodeAs{0},      Faulted{"x"},         TimedOut{1},      WrongResult{"x"},
-                                      Abandoned{"x", {}}, Quarantined{"x", "y"}};
+  const std::vector<Outcome> outcomes{NotTimed{},         CompileFailed{"x"}, NotCompiled{"x"},     NotApplicable{"x"},
+                                      NotLaunchable{"x"}, SameCodeAs{0},      Faulted{"x"},         TimedOut{1},
+                                      WrongResult{"x"},   Abandoned{"x", {}}, Quarantined{"x", "y"}};
   for (const Outcome& outcome : outcomes) {
     Trial trial = record.trials[0];
     trial.variant.id = static_cast<int>(record.trials.size());

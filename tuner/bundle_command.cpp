@@ -29,7 +29,8 @@ std::vector<BuildCode> collect(Sweep& sweep, const std::string& architecture, Pr
     // When the linked way turns out to differ, everything that was begun is delivered again.
     std::erase_if(codes, [&](const BuildCode& before) { return before.build == code->build; });
     codes.push_back(std::move(*code));
-    progress.update(fmt::format("{}: {} compiled, {} to go", architecture, codes.size(), sweep.undelivered()));
+    const std::size_t all = codes.size() + sweep.undelivered();
+    progress.update(fmt::format("{}: compiled {} of {}", architecture, codes.size(), all), codes.size(), all);
   }
   return codes;
 }
@@ -109,7 +110,8 @@ BundledUnit bundled_unit(const Subject& subject, const std::string& architecture
   const SweepScope scope{request.rename, request.levers, false};
   const KernelSignature signature = described_kernel(compilation.unit, subject.description, sweep.first_code());
   const InferredLaunch launch = described_launch(subject.description, compilation.unit, pool, signature, 0);
-  const TuningPlan plan = plan_tuning(compilation.unit, launch, signature, sweep.first_code(), limits, scope);
+  const TuningPlan plan = plan_tuning(compilation.unit, launch, signature, sweep.first_code(), limits, scope,
+                                      pool.identity(compilation.unit.front_end));
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   result.blocks.clear();
   for (const Dim3& block : launch.description.blocks) result.blocks.push_back(spell_block(block));

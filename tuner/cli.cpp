@@ -175,6 +175,9 @@ void fill(Command& command, CliCommand which, const CliValues& values, const Com
     case CliCommand::bundle:
       command.what = bundle_request(values, compiler);
       break;
+    case CliCommand::doctor:
+      command.what = DoctorRequest{values.text("cache")};
+      break;
     case CliCommand::tune:
     case CliCommand::completion:
     case CliCommand::help:
@@ -209,7 +212,8 @@ Command parse_command_line(const Arguments& arguments, const std::function<Confi
     command.what = ShowText{*text};
     return command;
   }
-  if (config && !values.flag("no-config")) {
+  // The doctor looks at the config file himself, and says what is wrong with it.
+  if (config && !values.flag("no-config") && which.id != CliCommand::doctor) {
     const Config read = config();
     require_known(read);
     values = parse_options(which, own, read);

@@ -19,8 +19,7 @@ bool DistinctCode::holds(int variant_id) const {
 }
 
 int DistinctCode::spill_bytes() const {
-  const std::int64_t bytes = std::int64_t{timed->facts->spill_store_bytes} + timed->facts->spill_load_bytes;
-  return static_cast<int>(std::min<std::int64_t>(bytes, std::numeric_limits<int>::max()));
+  return static_cast<int>(std::min<std::int64_t>(timed->facts->spilled_bytes(), std::numeric_limits<int>::max()));
 }
 
 const Measurement* measurement_of(const Trial& trial) {

@@ -14,8 +14,8 @@ struct DistinctCode {
   const Measurement* measured = nullptr;  // null: it has no time
   int id() const { return timed->variant.id; }
   bool holds(int variant_id) const;
-  bool spills() const { return timed->facts->spill_store_bytes > 0 || timed->facts->spill_load_bytes > 0; }
-  int spill_bytes() const;  // stores and loads together
+  bool spills() const { return timed->facts->spilled_bytes() > 0; }
+  int spill_bytes() const;  // stores and loads together, to shared memory too
   // Timed in the rounds that decide.
   bool is_finalist() const { return measured && !measured->confirmation.empty(); }
 };

@@ -110,7 +110,8 @@ std::optional<Fate> fate_of(const Trial& timed) {
   const Outcome& outcome = timed.outcome;
   if (measurement_of(timed)) return Fate{"correct", nullptr};
   if (std::holds_alternative<CompileFailed>(outcome)) return Fate{"compile", "CompilationFailedConfig"};
-  if (std::holds_alternative<NotLaunchable>(outcome)) return Fate{"constraints", "InvalidConfig"};
+  if (std::holds_alternative<NotLaunchable>(outcome) || std::holds_alternative<NotApplicable>(outcome))
+    return Fate{"constraints", "InvalidConfig"};
   if (std::holds_alternative<WrongResult>(outcome)) return Fate{"correctness", "RuntimeFailedConfig"};
   if (std::holds_alternative<TimedOut>(outcome)) return Fate{"timeout", "RuntimeFailedConfig"};
   if (std::holds_alternative<Faulted>(outcome) || std::holds_alternative<Quarantined>(outcome))
@@ -240,7 +241,7 @@ std::string kernel_tuner_text(const TuningRecord& record) {
     entry["timestamp"] = record.started;
     if (timed.facts) {
       entry["registers_per_thread"] = timed.facts->registers_per_thread;
-      entry["spill_bytes"] = std::int64_t{timed.facts->spill_store_bytes} + timed.facts->spill_load_bytes;
+      entry["spill_bytes"] = timed.facts->spilled_bytes();
       if (timed.facts->occupancy) entry["occupancy"] = timed.facts->occupancy->fraction;
     }
     entries += fmt::format("{}\n{}: {}", entries.empty() ? "" : ",", dumped(key), dumped(entry));

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "authors_bound.hpp"
+#include "decide.hpp"
+#include "occupancy_text.hpp"
 #include "policy.hpp"
 #include "report.hpp"
 
@@ -33,9 +35,12 @@ std::string spell_budget(const StaticFacts& facts) {
 }
 
 std::string spell_facts(const StaticFacts& facts) {
-  const int spilled = facts.spill_store_bytes + facts.spill_load_bytes;
   std::string text = fmt::format("{} registers", facts.registers_per_thread);
-  if (spilled > 0) text += fmt::format(", spills {}/{} bytes", facts.spill_store_bytes, facts.spill_load_bytes);
+  if (facts.spilled_bytes() > 0)
+    text += fmt::format(", spills {}/{} bytes", facts.spill_store_bytes, facts.spill_load_bytes);
+  if (facts.shared_spill_store_bytes > 0 || facts.shared_spill_load_bytes > 0)
+    text += fmt::format(" to local and {}/{} to shared memory, of which a block takes {} bytes",
+                        facts.shared_spill_store_bytes, facts.shared_spill_load_bytes, facts.static_shared_bytes);
   if (facts.occupancy) text += fmt::format(", {:.1f} % occupancy", facts.occupancy->fraction * 100);
   return text;
 }
@@ -58,6 +63,8 @@ std::string spell_outcome(const TuningRecord& record, const Outcome& outcome) {
           return "does not compile: " + first_line(o.message);
         } else if constexpr (std::is_same_v<T, NotCompiled>) {
           return "not compiled: " + o.reason;
+        } else if constexpr (std::is_same_v<T, NotApplicable>) {
+          return "not applicable: " + o.reason;
         } else if constexpr (std::is_same_v<T, NotLaunchable>) {
           return "cannot be launched: " + o.reason;
         } else if constexpr (std::is_same_v<T, SameCodeAs>) {
@@ -81,12 +88,30 @@ std::string spell_outcome(const TuningRecord& record, const Outcome& outcome) {
       outcome);
 }
 
+// A finalist that is not recommended: whose time it was compared with.
+std::string spell_defeat(const Verdict& verdict, const Trial& trial) {
+  const auto* measured = std::get_if<Measurement>(&trial.outcome);
+  if (!measured || measured->confirmation.empty()) return "";
+  if (verdict.kind != Verdict::Kind::improved) return "; no gain that counts";
+  return measured->speedup.median > verdict.speedup.median
+             ? fmt::format("; as fast as #{} within the margin, which is preferred", verdict.best_id)
+             : fmt::format("; beaten by #{}", verdict.best_id);
+}
+
 // What the verdict says of it.
-std::string spell_role(const TuningRecord& record, int id) {
+std::string spell_role(const TuningRecord& record, const Trial& trial) {
   if (!record.verdict) return "";
   const Verdict& verdict = *record.verdict;
+  const int id = trial.variant.id;
+  const int timed = timed_trial(record.trials, id).variant.id;
   std::string text;
   if (id == verdict.reference_id) text += "; the reference";
+  const bool is_told = [&] {
+    for (const int told : {verdict.reference_id, verdict.best_id, verdict.best_in_source_id})
+      if (timed_trial(record.trials, told).variant.id == timed) return true;
+    return verdict.best_renamed_id == id;
+  }();
+  if (!is_told) text += spell_defeat(verdict, trial);
   if (verdict.kind != Verdict::Kind::improved) return text;
   if (id == verdict.best_id) text += "; chosen: the best";
   if (id == verdict.best_in_source_id && id != verdict.reference_id) text += "; chosen: the best in the source";
@@ -109,7 +134,7 @@ std::string spell_nvcc(const TuningRecord& record) {
 std::string explain_trial(const TuningRecord& record, const Trial& trial) {
   std::string text = fmt::format("#{} {}: ", trial.variant.id, spell_choice(record, trial.variant.id));
   if (trial.facts) text += fmt::format("{}; {}; ", spell_budget(*trial.facts), spell_facts(*trial.facts));
-  return text + spell_outcome(record, trial.outcome) + spell_role(record, trial.variant.id);
+  return text + spell_outcome(record, trial.outcome) + spell_role(record, trial);
 }
 
 std::string explanation(const TuningRecord& record) {
@@ -118,6 +143,7 @@ std::string explanation(const TuningRecord& record) {
   if (!record.route.empty()) text += fmt::format("way to the machine code: {}\n", record.route);
   for (const std::string& note : record.source_notes) text += "source: " + note + "\n";
   if (const std::string bound = about_authors_bound(record); !bound.empty()) text += bound + "\n";
+  for (const std::string& sentence : about_occupancy(record)) text += sentence + "\n";
   if (record.nvcc) text += fmt::format("compared with {}: {}\n", record.nvcc->compiler, spell_nvcc(record));
   if (record.verdict) text += fmt::format("verdict: {}: {}\n", to_string(record.verdict->kind), record.verdict->reason);
   for (const Trial& trial : record.trials) text += explain_trial(record, trial) + "\n";

@@ -156,7 +156,10 @@ std::string exchange_text(std::vector<TuningRecord> runs, const ExportRequest& r
 void write_file(const fs::path& file, const std::string& text) {
   std::ofstream out(file, std::ios::binary);
   out << text;
-  if (!out.flush()) throw Error(ErrorKind::usage, fmt::format("-o {}: cannot be written", file.string()));
+  if (!out.flush())
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("-o {}: cannot be written; is there such a folder, and may you write in it?", file.string()));
 }
 
 std::string nothing_found(Store* store, const fs::path& cache, const ExportRequest& request) {

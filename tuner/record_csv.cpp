@@ -41,6 +41,7 @@ std::string status_of(const Trial& timed) {
   if (std::holds_alternative<Measurement>(timed.outcome)) return "timed";
   if (std::holds_alternative<CompileFailed>(timed.outcome)) return "does not compile";
   if (std::holds_alternative<NotCompiled>(timed.outcome)) return "not compiled";
+  if (std::holds_alternative<NotApplicable>(timed.outcome)) return "not applicable";
   const std::string fate = spell_fate(timed);
   return fate.empty() ? "not timed" : fate;
 }

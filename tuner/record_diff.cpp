@@ -53,13 +53,10 @@ std::vector<Change> changes_between(const TuningRecord& before, const TuningReco
   return changes;
 }
 
-std::int64_t spills_of(const StaticFacts& facts) {
-  return std::int64_t{facts.spill_store_bytes} + facts.spill_load_bytes;
-}
-
 // How a budget failed; empty where it did not, or was not tried.
 std::string failure_of(const TuningRecord& record, const Trial& trial) {
   if (std::holds_alternative<CompileFailed>(trial.outcome)) return "does not compile";
+  if (std::holds_alternative<NotApplicable>(trial.outcome)) return "not applicable";
   const Trial& timed = timed_trial(record.trials, trial.variant.id);
   return measurement_of(timed) ? "" : std::holds_alternative<Abandoned>(timed.outcome) ? "" : spell_fate(timed);
 }
@@ -185,7 +182,7 @@ RecordDiff record_diff(const TuningRecord& before, const TuningRecord& after) {
           {trial.variant, failure.empty() ? "works" : failure, failure_later.empty() ? "works" : failure_later});
     if (trial.facts && other.facts) {
       const FactDrift drift{trial.variant, trial.facts->registers_per_thread, other.facts->registers_per_thread,
-                            spills_of(*trial.facts), spills_of(*other.facts)};
+                            trial.facts->spilled_bytes(), other.facts->spilled_bytes()};
       if (drift.registers_before != drift.registers_after || drift.spills_before != drift.spills_after)
         diff.facts.push_back(drift);
       else if (trial.facts->code_hash != other.facts->code_hash)

@@ -67,7 +67,9 @@ std::vector<const Json*> documents_in(const Json& json) {
 
 std::vector<TuningRecord> records_of_json(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(ErrorKind::file_not_found, file.string() + ": cannot be read");
+  if (!in)
+    throw Error(ErrorKind::file_not_found,
+                file.string() + ": cannot be read; is the path right, and may you read the file?");
   const Json json = Json::parse(in, nullptr, false);
   if (json.is_discarded())
     throw Error(ErrorKind::bad_description,

@@ -12,6 +12,8 @@
 #include "record_json.hpp"
 #include "recorded_series.hpp"
 #include "regtune/error.hpp"
+#include "terminal.hpp"
+#include "time_plot.hpp"
 
 namespace regtune {
 namespace {
@@ -63,7 +65,9 @@ void keep_what_a_budget_holds(std::vector<Trial>& trials, double budget_ms, int 
 
 Json read_json(const std::filesystem::path& file) {
   std::ifstream in(file);
-  if (!in) throw Error(ErrorKind::file_not_found, file.string() + ": cannot be read");
+  if (!in)
+    throw Error(ErrorKind::file_not_found,
+                file.string() + ": cannot be read; is the path right, and may you read the file?");
   try {
     return Json::parse(in);
   } catch (const Json::exception& failure) {
@@ -168,15 +172,34 @@ Replay replay(const ReplayRequest& request) {
                                  : of_record(record_from_json(json, file), request);
 }
 
+std::optional<FileReplay> replay_of_file(const ReplayRequest& request) {
+  const Json json = read_json(request.file);
+  if (!json.is_object() || !json.contains("format") || json["format"] != "regtune file") return {};
+  const std::string file = request.file.string();
+  if (!json.contains("format_version") || json["format_version"] != 1 || !json.contains("kernels") ||
+      !json["kernels"].is_array() || json["kernels"].empty())
+    throw Error(ErrorKind::bad_description, file + ": not a regtune file of format version 1 with kernels in it");
+  FileReplay replay;
+  std::vector<TuningRecord> records;
+  for (const Json& kernel : json["kernels"]) {
+    replay.kernels.push_back(of_record(record_from_json(kernel, file), request));
+    records.push_back(replay.kernels.back().record);
+  }
+  replay.cap = file_wide_cap(records);
+  return replay;
+}
+
 std::string replay_text(const Replay& replay, const ReportStyle& style) {
   const TuningRecord& record = replay.record;
   const MeasureSettings& settings = record.settings;
   std::string text = fmt::format(
       "replayed, no GPU used | {}, {} | margin {:g} %, confidence {:g} %, budget {:g} s\n{}\n", record.gpu->id.name,
       record.architecture, settings.margin * 100, settings.confidence * 100, settings.budget_s, record.signature);
-  text += table_of_codes(record, style) + "\n" + verdict_in_words(record);
+  text += table_of_codes(record, style);
+  if (style.plot) text += time_plot(record, style);
+  text += "\n" + verdict_in_words(record);
   if (!replay.then.empty()) text += fmt::format("the run itself said: {}\n", replay.then);
-  return text;
+  return fitted(text, style.columns);
 }
 
 }  // namespace regtune

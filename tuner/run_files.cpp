@@ -7,7 +7,6 @@
 #include "exchange.hpp"
 #include "html_report.hpp"
 #include "record_csv.hpp"
-#include "record_json.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -28,7 +27,9 @@ void check_folder_of(const std::optional<fs::path>& file, std::string_view optio
 
 void require_one_run(const std::optional<fs::path>& file, std::string_view option, std::size_t runs) {
   if (file && runs > 1)
-    throw Error(ErrorKind::usage, fmt::format("{} holds one run, and --set asks for several", option));
+    throw Error(ErrorKind::usage,
+                fmt::format("{} holds one run, and there are {}; tune one kernel with one size, or leave {} out",
+                            option, runs, option));
 }
 
 }  // namespace
@@ -47,18 +48,19 @@ void check_run_files(const RunFiles& files, std::size_t runs) {
 void write_text(const fs::path& file, std::string_view text, std::string_view option) {
   std::ofstream out(file, std::ios::binary);
   out << text;
-  if (!out.flush()) throw Error(ErrorKind::usage, fmt::format("{} {}: cannot be written", option, file.string()));
+  if (!out.flush())
+    throw Error(ErrorKind::usage,
+                fmt::format("{} {}: cannot be written; is there such a folder, and may you write in it?", option,
+                            file.string()));
 }
 
 void write_run_files(const RunFiles& files, const std::vector<TuningRecord>& runs) {
-  const TuningRecord& run = runs.front();
-  if (files.record)
-    write_text(*files.record, record_json(run).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-               "--record");
+  require_one_run(files.t4, "--export-t4", runs.size());
+  require_one_run(files.kernel_tuner, "--export-kernel-tuner", runs.size());
   if (files.report) write_text(*files.report, html_report(runs), "--report");
-  if (files.t4) write_text(*files.t4, t4_text(run), "--export-t4");
-  if (files.kernel_tuner) write_text(*files.kernel_tuner, kernel_tuner_text(run), "--export-kernel-tuner");
   if (files.csv) write_text(*files.csv, csv_text(runs), "--csv");
+  if (files.t4) write_text(*files.t4, t4_text(runs.front()), "--export-t4");
+  if (files.kernel_tuner) write_text(*files.kernel_tuner, kernel_tuner_text(runs.front()), "--export-kernel-tuner");
 }
 
 }  // namespace regtune

@@ -24,7 +24,8 @@ struct RunFiles {
 // will be. Throws Error(usage).
 void check_run_files(const RunFiles& files, std::size_t runs);
 
-// Throws Error(usage) for a file that cannot be written.
+// All but the record, which is written as soon as its run is over. Throws Error(usage) for a file that cannot be
+// written, or is to hold one run where there are several.
 void write_run_files(const RunFiles& files, const std::vector<TuningRecord>& runs);
 
 // `option` names the file in the message.
