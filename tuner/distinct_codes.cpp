@@ -22,7 +22,7 @@ int DistinctCode::spill_bytes() const {
   return static_cast<int>(std::min<std::int64_t>(timed->facts->spilled_bytes(), std::numeric_limits<int>::max()));
 }
 
-const Measurement* measurement_of(const Trial& trial) {
+const Measurement* times_of(const Trial& trial) {
   const Measurement* measured = std::get_if<Measurement>(&trial.outcome);
   if (const auto* abandoned = std::get_if<Abandoned>(&trial.outcome)) measured = &abandoned->so_far;
   const bool is_usable = measured && std::isfinite(measured->time_ms.median) && measured->time_ms.median > 0;
@@ -41,7 +41,7 @@ std::vector<DistinctCode> distinct_codes(const TuningRecord& record) {
     if (!timed.facts) continue;
     DistinctCode& code = by_timed[timed.variant.id];
     code.timed = &timed;
-    code.measured = measurement_of(timed);
+    code.measured = times_of(timed);
     code.variants.push_back(&trial);
   }
   std::vector<DistinctCode> codes;

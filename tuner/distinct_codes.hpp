@@ -24,7 +24,7 @@ struct DistinctCode {
 std::vector<DistinctCode> distinct_codes(const TuningRecord& record);
 
 // The times of a trial of its own code; null where there are none that a comparison could use.
-const Measurement* measurement_of(const Trial& trial);
+const Measurement* times_of(const Trial& trial);
 
 // The samples that its interval stands on: of the confirmation, else of the race.
 const std::vector<Sample>& deciding_samples(const Measurement& measured);

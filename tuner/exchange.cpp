@@ -108,7 +108,7 @@ struct Fate {
 
 std::optional<Fate> fate_of(const Trial& timed) {
   const Outcome& outcome = timed.outcome;
-  if (measurement_of(timed)) return Fate{"correct", nullptr};
+  if (times_of(timed)) return Fate{"correct", nullptr};
   if (std::holds_alternative<CompileFailed>(outcome)) return Fate{"compile", "CompilationFailedConfig"};
   if (std::holds_alternative<NotLaunchable>(outcome) || std::holds_alternative<NotApplicable>(outcome))
     return Fate{"constraints", "InvalidConfig"};
@@ -151,7 +151,7 @@ Json measured_value(const char* name, Json value, const char* unit) {
 
 Json t4_measurements(const Trial& timed) {
   Json list = Json::array();
-  if (const Measurement* measured = measurement_of(timed)) {
+  if (const Measurement* measured = times_of(timed)) {
     list.push_back(measured_value("time", measured->time_ms.median, "ms"));
     list.push_back(measured_value("time_low", rounded_ms(measured->time_ms.low), "ms"));
     list.push_back(measured_value("time_high", rounded_ms(measured->time_ms.high), "ms"));
@@ -180,7 +180,7 @@ std::string t4_text(const TuningRecord& record) {
     const Trial& timed = timed_trial(record.trials, trial.variant.id);
     const std::optional<Fate> fate = fate_of(timed);
     if (!fate) continue;
-    const Measurement* measured = measurement_of(timed);
+    const Measurement* measured = times_of(timed);
     Json times{{"runtimes", measured ? sample_times(*measured) : Json::array()}};
     if (measured) times["benchmark"] = benchmark_ms(record, *measured);
     results.push_back({{"timestamp", record.started},
@@ -225,7 +225,7 @@ std::string kernel_tuner_text(const TuningRecord& record) {
       Json& seen = values[name];
       if (std::find(seen.begin(), seen.end(), value) == seen.end()) seen.push_back(value);
     }
-    const Measurement* measured = measurement_of(timed);
+    const Measurement* measured = times_of(timed);
     if (fate->kernel_tuner) {
       entry["__error__"] = fate->kernel_tuner;
       entry["time"] = fate->kernel_tuner;

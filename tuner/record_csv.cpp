@@ -68,7 +68,7 @@ void add_facts(std::vector<std::string>& cells, const Trial& timed) {
 }
 
 void add_times(std::vector<std::string>& cells, const Trial& timed) {
-  const Measurement* measured = measurement_of(timed);
+  const Measurement* measured = times_of(timed);
   if (!measured) {
     cells.insert(cells.end(), 7, "");
     return;

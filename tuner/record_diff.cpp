@@ -58,7 +58,7 @@ std::string failure_of(const TuningRecord& record, const Trial& trial) {
   if (std::holds_alternative<CompileFailed>(trial.outcome)) return "does not compile";
   if (std::holds_alternative<NotApplicable>(trial.outcome)) return "not applicable";
   const Trial& timed = timed_trial(record.trials, trial.variant.id);
-  return measurement_of(timed) ? "" : std::holds_alternative<Abandoned>(timed.outcome) ? "" : spell_fate(timed);
+  return times_of(timed) ? "" : std::holds_alternative<Abandoned>(timed.outcome) ? "" : spell_fate(timed);
 }
 
 bool is_known(const Measurement& measured, double confidence) {
@@ -110,8 +110,8 @@ std::optional<Interval> cost_of_keeping(const TuningRecord& later, const Trial& 
   if (!later.verdict) return {};
   const Trial& best = timed_trial(later.trials, later.verdict->best_id);
   const Trial& timed = timed_trial(later.trials, kept.variant.id);
-  const Measurement* of_best = measurement_of(best);
-  const Measurement* of_kept = measurement_of(timed);
+  const Measurement* of_best = times_of(best);
+  const Measurement* of_kept = times_of(timed);
   if (!of_best || !of_kept) return {};
   if (best.variant.id == timed.variant.id) return Interval{1, 1, 1};
   const std::vector<double> ratios = paired_ratios(of_kept->confirmation, of_best->confirmation);
@@ -190,8 +190,8 @@ RecordDiff record_diff(const TuningRecord& before, const TuningRecord& after) {
     }
     const Trial& timed = timed_trial(before.trials, trial.variant.id);
     const Trial& timed_later = timed_trial(after.trials, other.variant.id);
-    const Measurement* earlier_time = measurement_of(timed);
-    const Measurement* later_time = measurement_of(timed_later);
+    const Measurement* earlier_time = times_of(timed);
+    const Measurement* later_time = times_of(timed_later);
     const bool is_named = trial.variant.id == 0 || (before.verdict && before.verdict->best_id == trial.variant.id) ||
                           (after.verdict && after.verdict->best_id == other.variant.id);
     if (!diff.timed_in_both || !earlier_time || !later_time) continue;
