@@ -25,6 +25,7 @@ TunedBudget budget_of(const Trial& trial, const Interval& speedup) {
   budget.register_usage_level = choice.register_usage_level;
   budget.instance = choice.instance;
   budget.macros = choice.macros;
+  budget.spills_to_shared = choice.spills_to_shared;
   const StaticFacts& facts = *trial.facts;
   budget.registers_per_thread = facts.registers_per_thread;
   budget.spill_store_bytes = facts.spill_store_bytes;
@@ -62,6 +63,7 @@ void add(FieldHash& hash, const TunedBudget& budget) {
   hash.add("dynamic shared", budget.dynamic_shared_bytes).add("renamed", budget.renamed ? 1 : 0);
   hash.add("register usage level", budget.register_usage_level).add("instance", budget.instance);
   for (const auto& [name, value] : budget.macros) hash.add("macro", name).add("value", value);
+  hash.add("spills to shared", budget.spills_to_shared ? 1 : 0);
   hash.add("registers", budget.registers_per_thread).add("spills", budget.spill_store_bytes);
   hash.add("static shared", budget.static_shared_bytes).add("max threads", budget.max_threads_per_block);
   hash.add("required threads", budget.required_threads_per_block).add("code", budget.code_hash);
@@ -85,6 +87,7 @@ void spell_budget(TunedBudget& budget) {
     if (bounds->min_blocks_per_sm > 0) budget.attribute += ", " + std::to_string(bounds->min_blocks_per_sm);
     budget.attribute += ")";
   }
+  budget.statement = budget.spills_to_shared ? shared_spilling_statement : "";
   budget.defines.clear();
   for (const auto& [name, value] : budget.macros)
     budget.defines += (budget.defines.empty() ? "-D" : " -D") + name + "=" + value;

@@ -12,7 +12,7 @@ namespace regtune {
 namespace {
 
 constexpr int head_columns = 21;
-constexpr int budget_columns = 20;
+constexpr int budget_columns = 21;
 // More than anybody tunes; a file from elsewhere may hold anything.
 constexpr std::size_t most_answers_of_a_name = 100'000;
 
@@ -65,9 +65,9 @@ auto with_budget(const TunedBudget& budget, Write write) {
   const Dim3& block = budget.block;
   return write(policy.kind, policy.first, policy.second, block.x, block.y, block.z, budget.dynamic_shared_bytes,
                budget.renamed, budget.register_usage_level, budget.instance, list_of(budget.macros),
-               budget.registers_per_thread, budget.spill_store_bytes, budget.static_shared_bytes,
-               budget.max_threads_per_block, budget.required_threads_per_block, budget.code_hash, budget.speedup,
-               budget.speedup_low, budget.speedup_high);
+               budget.spills_to_shared, budget.registers_per_thread, budget.spill_store_bytes,
+               budget.static_shared_bytes, budget.max_threads_per_block, budget.required_threads_per_block,
+               budget.code_hash, budget.speedup, budget.speedup_low, budget.speedup_high);
 }
 
 TunedBudget read_budget(Columns& columns) {
@@ -79,6 +79,7 @@ TunedBudget read_budget(Columns& columns) {
   budget.register_usage_level = columns.number();
   budget.instance = columns.text();
   budget.macros = macros_from(columns.text());
+  budget.spills_to_shared = columns.integer() != 0;
   budget.registers_per_thread = columns.number();
   budget.spill_store_bytes = columns.number();
   budget.static_shared_bytes = columns.number();

@@ -33,6 +33,7 @@ void fill(const TunedBudget& budget, regtune_budget& out) {
   out.attribute = budget.attribute.c_str();
   out.defines = budget.defines.c_str();
   out.instance = budget.instance.c_str();
+  out.statement = budget.statement.c_str();
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ inline RegisterPolicy read_policy(Columns& columns) {
   columns.unknown(kind);
 }
 
-inline constexpr int fact_columns = 12;
+inline constexpr int fact_columns = 14;
 
 inline StaticFacts read_facts(Columns& columns) {
   StaticFacts facts;
@@ -56,6 +56,8 @@ inline StaticFacts read_facts(Columns& columns) {
   facts.register_ceiling = columns.number();
   facts.spill_store_bytes = columns.number();
   facts.spill_load_bytes = columns.number();
+  facts.shared_spill_store_bytes = columns.number();
+  facts.shared_spill_load_bytes = columns.number();
   facts.stack_frame_bytes = columns.number();
   facts.static_shared_bytes = columns.number();
   facts.max_threads_per_block = columns.number();
@@ -76,14 +78,15 @@ auto fact(const std::optional<StaticFacts>& facts, Member member) {
 
 #define REGTUNE_FACT(name) fact(facts, [](const StaticFacts& f) { return f.name; })
 
-// Calls `write` with the twelve columns of the facts, in the order of the schema.
+// Calls `write` with the fourteen columns of the facts, in the order of the schema.
 template <typename Write>
 void with_fact_columns(const std::optional<StaticFacts>& facts, Write write) {
   const auto status = fact(facts, [](const StaticFacts& f) { return std::string(to_string(f.budget.status)); });
   write(REGTUNE_FACT(registers_per_thread), REGTUNE_FACT(register_ceiling), REGTUNE_FACT(spill_store_bytes),
-        REGTUNE_FACT(spill_load_bytes), REGTUNE_FACT(stack_frame_bytes), REGTUNE_FACT(static_shared_bytes),
-        REGTUNE_FACT(max_threads_per_block), REGTUNE_FACT(required_threads_per_block), REGTUNE_FACT(code_hash), status,
-        REGTUNE_FACT(budget.asked), REGTUNE_FACT(budget.note));
+        REGTUNE_FACT(spill_load_bytes), REGTUNE_FACT(shared_spill_store_bytes), REGTUNE_FACT(shared_spill_load_bytes),
+        REGTUNE_FACT(stack_frame_bytes), REGTUNE_FACT(static_shared_bytes), REGTUNE_FACT(max_threads_per_block),
+        REGTUNE_FACT(required_threads_per_block), REGTUNE_FACT(code_hash), status, REGTUNE_FACT(budget.asked),
+        REGTUNE_FACT(budget.note));
 }
 
 #undef REGTUNE_FACT

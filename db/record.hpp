@@ -16,6 +16,9 @@
 
 namespace regtune {
 
+// What a kernel's body begins with where ptxas may spill registers to shared memory (PTX ISA 9.0, CUDA 13).
+inline constexpr const char* shared_spilling_statement = R"(asm volatile(".pragma \"enable_smem_spilling\";");)";
+
 // What is compiled beside the register budget: the knobs of the source and of ptxas. The default is the
 // source as its author wrote it.
 struct SourceChoice {
@@ -23,6 +26,7 @@ struct SourceChoice {
   int register_usage_level = -1;              // ptxas's option, 0 to 10; -1: not given
   std::map<std::string, std::string> macros;  // values of the launch description's tune table
   std::string instance = {};                  // of a kernel template: "scale<4, float>"; empty: the author's
+  bool spills_to_shared = false;              // the pragma enable_smem_spilling opens the kernel's body
   bool is_authors() const { return *this == SourceChoice{}; }
   friend bool operator==(const SourceChoice&, const SourceChoice&) = default;
 };
@@ -70,12 +74,19 @@ struct Budget {
 // What the machine code says of itself. Nothing here is what was asked for: all of it was read back. Where the budget
 // is inferred the code is that of another cap.
 struct StaticFacts {
+  // To local and to shared memory.
+  std::int64_t spilled_bytes() const {
+    return std::int64_t{spill_store_bytes} + spill_load_bytes + shared_spill_store_bytes + shared_spill_load_bytes;
+  }
+
   int registers_per_thread = 0;
   int register_ceiling = 0;   // EIATTR_MAXREG_COUNT; 255 when nothing limits it; 0 when the budget is inferred
-  int spill_store_bytes = 0;  // of the kernel and all it calls, per thread
+  int spill_store_bytes = 0;  // to local memory, of the kernel and all it calls, per thread
   int spill_load_bytes = 0;
+  int shared_spill_store_bytes = 0;  // the same to shared memory, which the two above do not count
+  int shared_spill_load_bytes = 0;
   int stack_frame_bytes = 0;      // spills and addressable arrays, callees included
-  int static_shared_bytes = 0;    // without the system's reserve
+  int static_shared_bytes = 0;    // what is spilled there included; without the system's reserve
   int max_threads_per_block = 0;  // bound compiled in; 0: none
   int required_threads_per_block = 0;
   std::string code_hash;  // identity of the code: see cubin.hpp
@@ -113,6 +124,10 @@ struct CompileFailed {
 struct NotCompiled {
   std::string reason;
 };
+// The compiler refuses this budget for this kernel by a rule of its own: no fault of the source, and no failure.
+struct NotApplicable {
+  std::string reason;  // the compiler's words
+};
 struct NotLaunchable {
   std::string reason;
 };
@@ -141,8 +156,8 @@ struct Quarantined {
   std::string since;   // UTC, ISO 8601
 };
 
-using Outcome = std::variant<NotTimed, CompileFailed, NotCompiled, NotLaunchable, SameCodeAs, Faulted, TimedOut,
-                             WrongResult, Abandoned, Quarantined, Measurement>;
+using Outcome = std::variant<NotTimed, CompileFailed, NotCompiled, NotApplicable, NotLaunchable, SameCodeAs, Faulted,
+                             TimedOut, WrongResult, Abandoned, Quarantined, Measurement>;
 
 struct Trial {
   Variant variant;

@@ -12,7 +12,8 @@ CREATE TABLE source_choice (
   choice_hash          TEXT NOT NULL UNIQUE,  -- of all the fields
   renamed              INTEGER NOT NULL,
   register_usage_level INTEGER NOT NULL,      -- -1: not given
-  instance             TEXT NOT NULL          -- of a kernel template: 'scale<4, float>'; '': the author's
+  instance             TEXT NOT NULL,         -- of a kernel template: 'scale<4, float>'; '': the author's
+  spills_to_shared     INTEGER NOT NULL       -- the pragma enable_smem_spilling opens the kernel's body
 ) STRICT;
 CREATE TABLE source_choice_macro (
   choice_id INTEGER NOT NULL REFERENCES source_choice (id),
@@ -20,7 +21,7 @@ CREATE TABLE source_choice_macro (
   value     TEXT NOT NULL,
   PRIMARY KEY (choice_id, name)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO source_choice VALUES (0, 'author', 0, -1, '');
+INSERT INTO source_choice VALUES (0, 'author', 0, -1, '', 0);
 
 CREATE TABLE tuning_run (
   id                      INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: a process may still hold it
@@ -191,6 +192,8 @@ CREATE TABLE trial (
   register_ceiling           INTEGER,
   spill_store_bytes          INTEGER,
   spill_load_bytes           INTEGER,
+  shared_spill_store_bytes   INTEGER,
+  shared_spill_load_bytes    INTEGER,
   stack_frame_bytes          INTEGER,
   static_shared_bytes        INTEGER,
   max_threads_per_block      INTEGER,
@@ -303,6 +306,7 @@ CREATE TABLE answer (
   best_register_usage_level            INTEGER NOT NULL,
   best_instance                        TEXT NOT NULL,
   best_macros                          TEXT NOT NULL,
+  best_spills_to_shared                INTEGER NOT NULL,
   best_registers_per_thread            INTEGER NOT NULL,
   best_spill_store_bytes               INTEGER NOT NULL,
   best_static_shared_bytes             INTEGER NOT NULL,
@@ -323,6 +327,7 @@ CREATE TABLE answer (
   in_source_register_usage_level       INTEGER NOT NULL,
   in_source_instance                   TEXT NOT NULL,
   in_source_macros                     TEXT NOT NULL,
+  in_source_spills_to_shared           INTEGER NOT NULL,
   in_source_registers_per_thread       INTEGER NOT NULL,
   in_source_spill_store_bytes          INTEGER NOT NULL,
   in_source_static_shared_bytes        INTEGER NOT NULL,
@@ -382,6 +387,8 @@ CREATE TABLE compile_result (
   register_ceiling           INTEGER,
   spill_store_bytes          INTEGER,
   spill_load_bytes           INTEGER,
+  shared_spill_store_bytes   INTEGER,
+  shared_spill_load_bytes    INTEGER,
   stack_frame_bytes          INTEGER,
   static_shared_bytes        INTEGER,
   max_threads_per_block      INTEGER,

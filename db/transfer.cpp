@@ -114,8 +114,9 @@ class CodeCopy {
                  "SELECT k.source_hash, k.options_hash, k.compiler, k.architecture, k.kernel, k.regtune_version, "
                  "c.choice_hash, c.renamed, c.register_usage_level, c.instance, r.policy, r.policy_first, "
                  "r.policy_second, r.registers_per_thread, r.register_ceiling, r.spill_store_bytes, "
-                 "r.spill_load_bytes, r.stack_frame_bytes, r.static_shared_bytes, r.max_threads_per_block, "
-                 "r.required_threads_per_block, r.code_hash, r.budget_status, r.budget_asked, r.budget_note, "
+                 "r.spill_load_bytes, r.shared_spill_store_bytes, r.shared_spill_load_bytes, r.stack_frame_bytes, "
+                 "r.static_shared_bytes, r.max_threads_per_block, r.required_threads_per_block, r.code_hash, "
+                 "r.budget_status, r.budget_asked, r.budget_note, "
                  "r.log_excerpt, r.entry, r.code_id, r.choice_id FROM compile_result r JOIN compile_key k ON k.id = "
                  "r.key_id JOIN source_choice c ON c.id = r.choice_id WHERE k.source_hash = ? AND k.architecture = ? "
                  "AND k.kernel = ? AND r.code_hash = ? AND r.code_id IS NOT NULL") {}
@@ -137,8 +138,8 @@ class CodeCopy {
   // Those that the run names: other budgets of the same code are of no use to anybody.
   bool is_wanted(const TuningRecord& run) const {
     return std::any_of(run.trials.begin(), run.trials.end(), [&](const Trial& trial) {
-      return trial.facts && trial.facts->code_hash == results_.text(21) &&
-             (results_.integer(28) == 0 ? trial.variant.choice.is_authors()
+      return trial.facts && trial.facts->code_hash == results_.text(23) &&
+             (results_.integer(30) == 0 ? trial.variant.choice.is_authors()
                                         : hash_of(trial.variant.choice) == results_.text(6));
     });
   }
@@ -146,7 +147,7 @@ class CodeCopy {
   bool copy_one(const TuningRecord& run) {
     if (!is_wanted(run)) return false;
     Statement code(from_, "SELECT content_hash, cubin FROM code WHERE id = ?");
-    if (!code.bind(results_.integer(27)).step()) return false;
+    if (!code.bind(results_.integer(29)).step()) return false;
     const std::string cubin = code.text(1);
     if (content_hash(cubin) != code.text(0)) return false;
     Statement put(to_,
@@ -158,10 +159,10 @@ class CodeCopy {
     const auto t = [&](int column) { return results_.text(column); };
     const auto n = [&](int column) { return results_.integer(column); };
     Statement(to_,
-              "INSERT OR REPLACE INTO compile_result VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, "
-              "?, ?, ?)")
-        .run(key_id(), choice_id(), t(10), n(11), n(12), n(13), n(14), n(15), n(16), n(17), n(18), n(19), n(20), t(21),
-             t(22), n(23), t(24), t(25), t(26), code_id);
+              "INSERT OR REPLACE INTO compile_result VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+              "NULL, ?, ?, ?)")
+        .run(key_id(), choice_id(), t(10), n(11), n(12), n(13), n(14), n(15), n(16), n(17), n(18), n(19), n(20), n(21),
+             n(22), t(23), t(24), n(25), t(26), t(27), t(28), code_id);
     return true;
   }
 
@@ -180,7 +181,7 @@ class CodeCopy {
 
   // The choice is one of the run's, whose trials are written by now, so it is there with its macros.
   std::int64_t choice_id() {
-    if (results_.integer(28) == 0) return 0;
+    if (results_.integer(30) == 0) return 0;
     Statement find(to_, "SELECT id FROM source_choice WHERE choice_hash = ?");
     if (!find.bind(results_.text(6)).step()) to_.refuse("misses a source choice that was just written");
     return find.integer(0);

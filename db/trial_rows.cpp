@@ -30,6 +30,8 @@ OutcomeColumns columns_of(const Outcome& outcome) {
           return {.kind = "compile_failed", .text = value.message};
         } else if constexpr (std::is_same_v<T, NotCompiled>) {
           return {.kind = "not_compiled", .text = value.reason};
+        } else if constexpr (std::is_same_v<T, NotApplicable>) {
+          return {.kind = "not_applicable", .text = value.reason};
         } else if constexpr (std::is_same_v<T, NotLaunchable>) {
           return {.kind = "not_launchable", .text = value.reason};
         } else if constexpr (std::is_same_v<T, SameCodeAs>) {
@@ -64,6 +66,7 @@ Outcome read_outcome(Columns& columns) {
   if (kind == "not_timed") return NotTimed{};
   if (kind == "compile_failed") return CompileFailed{text};
   if (kind == "not_compiled") return NotCompiled{text};
+  if (kind == "not_applicable") return NotApplicable{text};
   if (kind == "not_launchable") return NotLaunchable{text};
   if (kind == "same_code_as") return SameCodeAs{same_code_as};
   if (kind == "faulted") return Faulted{text};
@@ -91,8 +94,8 @@ std::optional<std::int64_t> find_choice(Database& database, const SourceChoice& 
 
 std::int64_t find_or_add_choice(Database& database, const SourceChoice& choice) {
   if (const auto id = find_choice(database, choice)) return *id;
-  Statement(database, "INSERT INTO source_choice VALUES (NULL, ?, ?, ?, ?)")
-      .run(hash_of(choice), choice.renamed, choice.register_usage_level, choice.instance);
+  Statement(database, "INSERT INTO source_choice VALUES (NULL, ?, ?, ?, ?, ?)")
+      .run(hash_of(choice), choice.renamed, choice.register_usage_level, choice.instance, choice.spills_to_shared);
   const std::int64_t id = database.last_insert_id();
   Statement insert(database, "INSERT INTO source_choice_macro VALUES (?, ?, ?)");
   for (const auto& [name, value] : choice.macros) insert.run(id, name, value);
@@ -111,12 +114,14 @@ class Choices {
 
  private:
   SourceChoice read(std::int64_t id) {
-    Statement select(database_, "SELECT renamed, register_usage_level, instance FROM source_choice WHERE id = ?");
+    Statement select(
+        database_, "SELECT renamed, register_usage_level, instance, spills_to_shared FROM source_choice WHERE id = ?");
     if (!select.bind(id).step()) database_.refuse("lacks source choice " + std::to_string(id) + ": move the file away");
     SourceChoice choice;
     choice.renamed = select.integer(0) != 0;
     choice.register_usage_level = static_cast<int>(select.integer(1));
     choice.instance = select.text(2);
+    choice.spills_to_shared = select.integer(3) != 0;
     Statement macros(database_, "SELECT name, value FROM source_choice_macro WHERE choice_id = ?");
     macros.bind(id);
     while (macros.step()) choice.macros[macros.text(0)] = macros.text(1);
@@ -209,7 +214,8 @@ std::vector<KeptResult> read_kept(Database& database, Statement& select) {
 
 constexpr const char* select_kept =
     "SELECT choice_id, policy, policy_first, policy_second, registers_per_thread, register_ceiling, "
-    "spill_store_bytes, spill_load_bytes, stack_frame_bytes, static_shared_bytes, max_threads_per_block, "
+    "spill_store_bytes, spill_load_bytes, shared_spill_store_bytes, shared_spill_load_bytes, stack_frame_bytes, "
+    "static_shared_bytes, max_threads_per_block, "
     "required_threads_per_block, code_hash, budget_status, budget_asked, budget_note, failure, log_excerpt, entry, "
     "code_id FROM compile_result WHERE key_id = ?";
 
@@ -231,7 +237,7 @@ void write_trial(Database& database, std::int64_t run, const Trial& trial) {
   constexpr auto time = &Measurement::time_ms;
   constexpr auto speedup = &Measurement::speedup;
   with_fact_columns(trial.facts, [&](const auto&... facts) {
-    Statement(database, "INSERT OR REPLACE INTO trial VALUES " + placeholders(42))
+    Statement(database, "INSERT OR REPLACE INTO trial VALUES " + placeholders(44))
         .run(run, trial.variant.id, policy.kind, policy.first, policy.second, block.x, block.y, block.z, choice_id,
              shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y, shape.block.z,
              shape.dynamic_shared_bytes, facts..., active_blocks, fraction, limiter, outcome.kind, outcome.text,
@@ -322,7 +328,7 @@ void write_compile_results(Database& database, const CompileKey& key, std::span<
                  "SELECT code.id, content_hash, cubin FROM compile_result JOIN code ON code.id = code_id WHERE "
                  "key_id = ? AND choice_id = ? AND code_hash = ? AND entry = ? AND max_threads_per_block = ? AND "
                  "required_threads_per_block = ? LIMIT 1");
-  Statement insert(database, "INSERT OR REPLACE INTO compile_result VALUES " + placeholders(21));
+  Statement insert(database, "INSERT OR REPLACE INTO compile_result VALUES " + placeholders(23));
   for (const KeptResult& kept : results) {
     const CompileResult& result = kept.result;
     const std::int64_t choice_id = find_or_add_choice(database, kept.choice);

@@ -57,6 +57,7 @@ JitCode JitCompiler::compile(const JitSource& source, const std::string& archite
   author.splits_headers = holds_kernel(source.text, last_name(source.kernel));
   author.keeps_cluster = declares_cluster(source.text, source.kernel);
   if (budget) author.macros = budget->macros;
+  if (budget && budget->spills_to_shared) author.spills_to_shared = last_name(source.kernel);
   const BudgetText text = budget_text(author, policy);
 
   NvrtcRequest request;

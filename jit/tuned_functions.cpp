@@ -33,6 +33,7 @@ std::string hash_of(const JitSource& source, std::uint64_t context, const TunedP
   hash.add("file", stored->file).add("stored as", stored->kernel).add("source", stored->source_tag);
   hash.add("architecture", stored->architecture).add("policy", static_cast<std::int64_t>(best.policy.index()));
   hash.add("option", best.option).add("attribute", best.attribute).add("defines", best.defines);
+  hash.add("statement", best.statement);
   hash.add("instance", best.instance).add("code", best.code_hash).add("dynamic", best.dynamic_shared_bytes);
   hash.add("most threads", best.max_threads_per_block).add("threads", best.required_threads_per_block);
   return hash.hex();

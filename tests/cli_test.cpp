@@ -145,7 +145,7 @@ TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   EXPECT_DOUBLE_EQ(request.measure.timeout_ms, MeasureSettings{}.timeout_ms);
   EXPECT_TRUE(request.flags.sizes.empty() && request.flags.arguments.empty() && request.flags.options.empty());
   EXPECT_TRUE(request.flags.tune.empty());
-  EXPECT_FALSE(request.levers);
+  EXPECT_EQ(request.levers, Levers{});
   EXPECT_FALSE(request.measure.cold);
   EXPECT_TRUE(request.flags.metrics.empty());
   EXPECT_FALSE(request.flags.kernel || request.flags.block || request.flags.grid || request.flags.seed);
@@ -221,7 +221,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_EQ(flags.defines, (Arguments{"X=1", "Y"}));
   EXPECT_EQ(flags.tune, (Arguments{"UNROLL=1,2", "T=float,float4"}));
   EXPECT_EQ(flags.metrics, (Arguments{"bytes=8*n", "flops=2*n"}));
-  EXPECT_TRUE(tune.request.levers);
+  EXPECT_EQ(tune.request.levers, (Levers{true, true})) << "without a list all there are";
   EXPECT_TRUE(tune.request.measure.cold);
   EXPECT_EQ(tune.request.architecture, "sm_100a");
   EXPECT_EQ(tune.request.jobs, 3);
@@ -597,6 +597,18 @@ TEST(Cli, TheCacheIsLookedAfterByVerbs) {
   EXPECT_TRUE(holds(refusal({"db", "vacuum", "a.db"}), "--cache"));
   EXPECT_TRUE(holds(refusal({"db", "list", "--codes"}), "prune"));
   EXPECT_TRUE(holds(refusal({"import"}), "is missing"));
+}
+
+TEST(Cli, LeversTakeAListBehindThemOrNone) {
+  const auto levers = [](const Arguments& arguments) {
+    return std::get<TuneCommand>(parse_command_line(arguments).what).request.levers;
+  };
+  EXPECT_EQ(levers({"k.cu", "--levers", "smem-spill"}), (Levers{false, true}));
+  EXPECT_EQ(levers({"--levers", "usage-level", "k.cu"}), (Levers{true, false}));
+  EXPECT_EQ(levers({"--levers=smem-spill,usage-level", "k.cu"}), (Levers{true, true}));
+  EXPECT_EQ(levers({"--levers", "k.cu"}), (Levers{true, true}));
+  EXPECT_THROW(levers({"k.cu", "--levers", "smem"}), Error);
+  EXPECT_THROW(levers({"k.cu", "--levers="}), Error);
 }
 
 }  // namespace

@@ -13,6 +13,10 @@ struct Compiled {
   std::vector<BuildCode> codes;
   std::vector<LaunchShape> shapes{{{65536, 1, 1}, {256, 1, 1}, 0}};
 
+  void add_variant(const RegisterPolicy& policy, const SourceChoice& choice) {
+    add_variant(policy);
+    variants.back().choice = choice;
+  }
   void add_variant(const RegisterPolicy& policy, Dim3 block = {256, 1, 1}) {
     Variant variant;
     variant.id = static_cast<int>(variants.size());
@@ -207,6 +211,23 @@ TEST(Collapse, WhatDidNotCompileKeepsItsMessageAndNothingElse) {
     EXPECT_EQ(std::get<CompileFailed>(trials[i].outcome).message, "register allocation failed");
     EXPECT_FALSE(trials[i].facts);
   }
+}
+
+TEST(Collapse, WhatTheCompilerRefusesByARuleOfItsOwnIsNotApplicable) {
+  Compiled sweep;
+  sweep.add(AuthorsOwn{}, "a", 56);
+  SourceChoice spilling;
+  spilling.spills_to_shared = true;
+  const std::string refusal = "ptxas fatal   : Pragma 'enable_smem_spilling' is not allowed for dynamic SMEM\n";
+  sweep.add_variant(LaunchBounds{256, 4}, spilling);
+  sweep.codes.push_back({{LaunchBounds{256, 4}, spilling}, "kernel", "", "", {}, refusal});
+  sweep.add_variant(LaunchBounds{256, 5}, spilling);
+  sweep.codes.push_back({{LaunchBounds{256, 5}, spilling}, "kernel", "", "", {}, "register allocation failed"});
+  const std::vector<Trial> trials = sweep.collapse();
+  ASSERT_TRUE(std::holds_alternative<NotApplicable>(trials[1].outcome));
+  EXPECT_EQ(std::get<NotApplicable>(trials[1].outcome).reason,
+            "ptxas: Pragma 'enable_smem_spilling' is not allowed for dynamic SMEM");
+  EXPECT_TRUE(std::holds_alternative<CompileFailed>(trials[2].outcome)) << "any other failure is one";
 }
 
 TEST(Collapse, WhatWasNotCompiledForWantOfTimeIsNoFailure) {

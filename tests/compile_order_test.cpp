@@ -102,7 +102,7 @@ TEST(CompileOrder, BeginsWithTheAuthorsCodeThenBoundsThenOccupancySteps) {
 TEST(CompileOrder, HoldsEveryBuildOnce) {
   SearchSpaceRequest request = space_of("sm_90");
   request.blocks.push_back({{128, 1, 1}});
-  request.with_levers = true;
+  request.with_register_usage_levels = true;
   request.further_choices.push_back({true, -1, {}});
   const Order order(request);
   std::size_t builds = 0;
@@ -135,7 +135,7 @@ TEST(CompileOrder, LeavesOtherNamesAndOptionsForLater) {
   SearchSpaceRequest request = space_of("sm_90");
   const SourceChoice renamed{true, -1, {}};
   request.further_choices.push_back(renamed);
-  request.with_levers = true;
+  request.with_register_usage_levels = true;
   const Order order(request);
   for (const Build& build : order.order.first) EXPECT_TRUE(build.choice.is_authors()) << spell(build.policy);
   const std::ptrdiff_t last_own = order.place_of(RegisterCap{254});

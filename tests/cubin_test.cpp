@@ -69,10 +69,12 @@ TEST(Cubin, ACeilingThatIsNotGivenIs255) {
 TEST(Cubin, SumsTheWidthsOfListedSpillsOnly) {
   const std::string code = instruction(stl, bits_32) + instruction(ldl, bits_64) + instruction(stl, bits_128) +
                            instruction(ldl, bits_32) + instruction(lds, bits_32);
-  // The load at 48 is not listed: a local array. The one at 64 spills to shared memory, which is not counted.
+  // The load at 48 is not listed: a local array. The one at 64 spills to shared memory, which is counted apart.
   const CubinKernel kernel = only_kernel(one_kernel(code, sized(0x55, words(1, 0, 1, 16, 1, 32, 1, 64))));
   EXPECT_EQ(kernel.spill_store_bytes, 20);
   EXPECT_EQ(kernel.spill_load_bytes, 8);
+  EXPECT_EQ(kernel.shared_spill_load_bytes, 4);
+  EXPECT_EQ(kernel.shared_spill_store_bytes, 0);
 }
 
 TEST(Cubin, AddsSpillsAndRegistersOfCalledFunctions) {

@@ -92,6 +92,17 @@ TEST(Decide, GivesATieToFewerSpills) {
   EXPECT_EQ(decide(trials, 0, {}).best_id, 2);
 }
 
+TEST(Decide, GivesATieToWhatNeedsNoPragmaWhereverItSpills) {
+  auto trials = trials_with({{LaunchBounds{256, 8}, measured(0.8)}, {LaunchBounds{256, 8}, measured(0.8)}});
+  trials[1].variant.choice.spills_to_shared = true;
+  trials[1].facts->shared_spill_load_bytes = 4;
+  trials[2].facts->spill_load_bytes = 8;
+  EXPECT_EQ(decide(trials, 0, {}).best_id, 2);
+  trials[2].outcome = measured(0.9);
+  EXPECT_EQ(decide(trials, 0, {}).best_id, 1);
+  EXPECT_EQ(decide(trials, 0, {}).best_in_source_id, 1) << "both can be written there";
+}
+
 TEST(Decide, CallsNoTieWhatIsSlowerByMoreThanTheMargin) {
   const auto trials = trials_with({{RegisterCap{57}, measured(0.8)}, {LaunchBounds{256, 0}, measured(0.806)}});
   EXPECT_EQ(decide(trials, 0, {}).best_id, 1);

@@ -100,6 +100,29 @@ TEST(Explain, SaysByWhomAFinalistIsBeaten) {
   EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; no gain that counts"));
 }
 
+TEST(Explain, SaysWhereSpillsWentAndWhyTheyMayNot) {
+  TuningRecord record = record_of_all();
+  Trial trial = record.trials[2];
+  trial.variant.choice.spills_to_shared = true;
+  trial.facts->spill_store_bytes = 148;
+  trial.facts->spill_load_bytes = 140;
+  trial.facts->shared_spill_store_bytes = 108;
+  trial.facts->shared_spill_load_bytes = 148;
+  trial.facts->static_shared_bytes = 19456;
+  trial.outcome = NotTimed{};
+  record.trials[2] = trial;
+  EXPECT_EQ(
+      explain_trial(record, trial).substr(0, 227),
+      "#2 __launch_bounds__(256, 4) + smem spill: in force, with a ceiling of 64 registers; 64 registers, spills "
+      "148/140 bytes to local and 108/148 to shared memory, of which a block takes 19456 bytes, 50.0 % occupancy; "
+      "not timed: no");
+  trial.facts.reset();
+  trial.outcome = NotApplicable{"ptxas: Pragma is not allowed"};
+  record.trials[2] = trial;
+  EXPECT_EQ(explain_trial(record, trial).substr(0, 90),
+            "#2 __launch_bounds__(256, 4) + smem spill: not applicable: ptxas: Pragma is not allowed; c");
+}
+
 TEST(Explain, BeginsWithTheWayToTheMachineCodeAndTheVerdict) {
   const std::string text = explanation(record_of_all());
   EXPECT_EQ(

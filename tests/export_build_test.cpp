@@ -77,6 +77,22 @@ TEST_F(ExportBuild, APatchedSourceIsTheCodeThatWasTimed) {
   }
 }
 
+TEST_F(ExportBuild, APatchThatSpillsToSharedMemoryIsTheCodeThatWasTimed) {
+  if (nvrtc()->major() < 13) GTEST_SKIP() << "NVRTC 13 knows the pragma";
+  const std::string text = file_text(kernel_file("decay_bounded.cu"));
+  SourceBudget budget{"decayBounded", "decayBounded", LaunchBounds{256, 8}, true, {}};
+  budget.spills_to_shared = true;
+  CompileUnit unit = compile_unit({"k.cu", text}, {}, "sm_90", pool_.identity());
+  unit.kernel_name = "decayBounded";
+  Build build{LaunchBounds{256, 8}};
+  build.choice.spills_to_shared = true;
+  const CompiledCode timed = pool_.prepare({0, compile_request(unit, build, NvrtcOutput::cubin, ""), {}, true});
+  ASSERT_TRUE(timed.compiled) << timed.failure;
+  ASSERT_GT(read_cubin(timed.cubin).kernels.at(0).shared_spill_store_bytes, 0);
+  const auto found = difference(timed.cubin, code(with_budget(text, budget), AuthorsOwn{}), "_Z12decayBoundedPKfPfm");
+  EXPECT_FALSE(found) << *found;
+}
+
 // The kernel whose budget is exported, as a user writes it.
 constexpr const char* kUser = R"(
 extern "C" __global__ void REGTUNE_BOUNDS_f f(float* p) { p[threadIdx.x] += 1; }

@@ -49,6 +49,26 @@ TEST(ExportText, TheHeaderLeavesTheAuthorsCodeWhereNothingIsFaster) {
   EXPECT_TRUE(holds(text, "nothing is faster: leave it as it is (n=16777216)")) << text;
 }
 
+TEST(ExportText, WhereAKernelSpillsToSharedMemoryTheHeaderHasItsStatementToo) {
+  TuningRecord spilling = tuned_record({});
+  spilling.trials[2].variant.choice.spills_to_shared = true;
+  TunedAs a100;
+  a100.gpu = {"NVIDIA A100", 8, 0, 108};
+  const ExportedKernels exported = exported_kernels({spilling, tuned_record(a100)}, {});
+  const std::string text = header_text(exported).text;
+  const std::string statement = "asm volatile(\".pragma \\\"enable_smem_spilling\\\";\");";
+  EXPECT_TRUE(holds(text, "#endif\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900\n#define REGTUNE_BEGIN_sgemm " +
+                              statement + "\n#endif\n"))
+      << text;
+  EXPECT_TRUE(holds(text, "// sm_90: __launch_bounds__(256, 4) + smem spill\n")) << text;
+  EXPECT_TRUE(holds(text, "with " + statement + " as the first statement of its body")) << text;
+  EXPECT_FALSE(holds(header_text(exported_kernels({tuned_record(a100)}, {})).text, "REGTUNE_BEGIN_sgemm"));
+  const nlohmann::json document = export_json(exported);
+  EXPECT_EQ(document["kernels"][1]["in_source"]["statement"], statement);
+  EXPECT_EQ(document["kernels"][1]["in_source"]["text"], "__launch_bounds__(256, 4) + smem spill");
+  EXPECT_EQ(document["kernels"][0]["in_source"]["statement"], "");
+}
+
 TEST(ExportText, TheHeaderHasOneBranchForEachArchitecture) {
   TunedAs a100;
   a100.gpu = {"NVIDIA A100", 8, 0, 108};

@@ -247,6 +247,10 @@ TEST(SpelledBudget, NamesEveryOptionThatItsCodeNeeds) {
   spell_budget(budget);
   EXPECT_EQ(budget.option, "--ptxas-options=--register-usage-level=10");
   EXPECT_EQ(budget.attribute, "__launch_bounds__(256)");
+  EXPECT_EQ(budget.statement, "");
+  budget.spills_to_shared = true;
+  spell_budget(budget);
+  EXPECT_EQ(budget.statement, "asm volatile(\".pragma \\\"enable_smem_spilling\\\";\");");
 }
 
 }  // namespace

@@ -63,6 +63,20 @@ TEST(Policy, AChoiceIsSpelledByWhatItChanges) {
             "scale<4, float>, STEPS=4, named cutlass_<kernel>");
 }
 
+TEST(Policy, SpillingToSharedMemoryIsSpelledBehindItsBound) {
+  EXPECT_EQ(spell(LaunchBounds{256, 4}, true), "__launch_bounds__(256, 4) + smem spill");
+  EXPECT_EQ(spell(LaunchBounds{256, 4}, false), "__launch_bounds__(256, 4)");
+  SourceChoice choice;
+  choice.spills_to_shared = true;
+  EXPECT_EQ(spell(choice), "smem spill");
+  EXPECT_EQ(spell_around("__launch_bounds__(256, 4..8)", choice, ": "), "__launch_bounds__(256, 4..8) + smem spill");
+  choice.macros["UNROLL"] = "4";
+  EXPECT_EQ(spell_around("__launch_bounds__(256, 4)", choice, ", "),
+            "UNROLL=4, __launch_bounds__(256, 4) + smem spill");
+  EXPECT_EQ(spell_around("--maxrregcount=57", {}, ": "), "--maxrregcount=57");
+  EXPECT_TRUE(travels_with_source(Variant{1, LaunchBounds{256, 4}, {256, 1, 1}, choice}));
+}
+
 TEST(Policy, ManyRangesAreSpelledByTheirNumber) {
   std::vector<RegisterPolicy> policies{LaunchBounds{256, 0}};
   for (int cap = 41; cap <= 55; cap += 2) policies.push_back(RegisterCap{cap});

@@ -13,8 +13,8 @@ namespace {
 using Json = nlohmann::json;
 
 StaticFacts facts_with(int registers, BudgetStatus status, std::optional<Limiter> limiter) {
-  StaticFacts facts{registers, 128, 8, 12, 40, 1024, 256, 96, std::string(32, 'c'), {status, 57, "note, \"quoted\""},
-                    {}};
+  StaticFacts facts{
+      registers, 128, 8, 12, 5, 7, 40, 1024, 256, 96, std::string(32, 'c'), {status, 57, "note, \"quoted\""}, {}};
   if (limiter) facts.occupancy = Occupancy{3, 0.375, *limiter};
   return facts;
 }
@@ -53,9 +53,10 @@ TuningRecord full_record() {
                 0.0021, 3.2e-05};
   r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", "heat"}};
   r.work = {1 << 30, INT64_MAX, 4123.5};
-  const std::vector<RegisterPolicy> policies{
-      AuthorsOwn{},    CompilerDefault{}, RegisterCap{57}, LaunchBounds{256, 0}, LaunchBounds{256, 4}, MaxRegisters{64},
-      RegisterCap{58}, RegisterCap{59},   RegisterCap{60}, RegisterCap{61},      RegisterCap{62}};
+  const std::vector<RegisterPolicy> policies{AuthorsOwn{},         CompilerDefault{},    RegisterCap{57},
+                                             LaunchBounds{256, 0}, LaunchBounds{256, 4}, MaxRegisters{64},
+                                             RegisterCap{58},      RegisterCap{59},      RegisterCap{60},
+                                             RegisterCap{61},      RegisterCap{62},      LaunchBounds{256, 8}};
   const std::vector<Outcome> outcomes{measurement(),
                                       NotTimed{},
                                       CompileFailed{"k.cu(1): error\nx"},
@@ -66,7 +67,8 @@ TuningRecord full_record() {
                                       WrongResult{"out[3] is 1, not 2"},
                                       Abandoned{"slower by half", measurement()},
                                       NotCompiled{"no time was left"},
-                                      Quarantined{"it faulted", "2026-01-02T03:04:05Z"}};
+                                      Quarantined{"it faulted", "2026-01-02T03:04:05Z"},
+                                      NotApplicable{"ptxas: not here"}};
   const std::vector<BudgetStatus> statuses{BudgetStatus::not_asked, BudgetStatus::in_force, BudgetStatus::clamped,
                                            BudgetStatus::inert, BudgetStatus::overridden};
   const std::vector<std::optional<Limiter>> limiters{
@@ -78,7 +80,11 @@ TuningRecord full_record() {
     trial.variant.block = r.author_shape.block;
     trial.shape = r.author_shape;
     trial.outcome = outcomes[i];
-    if (!std::holds_alternative<CompileFailed>(outcomes[i]) && !std::holds_alternative<NotCompiled>(outcomes[i]))
+    trial.variant.choice.spills_to_shared = std::holds_alternative<NotApplicable>(outcomes[i]);
+    const bool has_code = !std::holds_alternative<CompileFailed>(outcomes[i]) &&
+                          !std::holds_alternative<NotCompiled>(outcomes[i]) &&
+                          !std::holds_alternative<NotApplicable>(outcomes[i]);
+    if (has_code)
       trial.facts = facts_with(24 + static_cast<int>(i), statuses[i % statuses.size()], limiters[i % limiters.size()]);
     r.trials.push_back(trial);
   }
@@ -186,6 +192,9 @@ TEST(RecordJson, KeepsEveryPolicyOutcomeAndFact) {
   EXPECT_EQ(measured.time_ms, measurement().time_ms);
   EXPECT_EQ(measured.speedup, measurement().speedup);
   EXPECT_EQ(std::get<NotCompiled>(after.trials[9].outcome).reason, "no time was left");
+  EXPECT_EQ(std::get<NotApplicable>(after.trials[11].outcome).reason, "ptxas: not here");
+  EXPECT_TRUE(after.trials[11].variant.choice.spills_to_shared);
+  EXPECT_FALSE(after.trials[10].variant.choice.spills_to_shared);
   EXPECT_EQ(std::get<Abandoned>(after.trials[8].outcome).so_far.race, measurement().race);
 }
 

@@ -278,6 +278,31 @@ TEST(Report, TheOneToWriteIsShownHoweverSlowItIs) {
   EXPECT_TRUE(holds(line_with(report(record), "<- write this"), "__launch_bounds__(256, 1)"));
 }
 
+TEST(Report, SaysWhatIsSpilledToSharedMemoryAndWhereThatIsRefused) {
+  TuningRecord record = improved_record();
+  Trial& spilling = add(record, LaunchBounds{256, 8}, 32, measured(0.5, 2), {148, 140, 128});
+  spilling.variant.choice.spills_to_shared = true;
+  spilling.facts->shared_spill_store_bytes = 108;
+  spilling.facts->shared_spill_load_bytes = 148;
+  spilling.facts->static_shared_bytes = 19456;
+  record.verdict->best_id = record.verdict->best_in_source_id = spilling.variant.id;
+  for (const int blocks : {1, 2}) {
+    Trial& refused = add(record, LaunchBounds{256, blocks}, 0, NotApplicable{"ptxas: Pragma is not allowed"});
+    refused.variant.choice.spills_to_shared = true;
+    refused.facts.reset();
+  }
+  const std::string text = report(record);
+  EXPECT_TRUE(holds(text, "     148/140    128 ")) << text;
+  EXPECT_TRUE(holds(text,
+                    "__launch_bounds__(256, 8) + smem spill (and 108/148 bytes to 19456 of shared memory)   <- write "
+                    "this\n"))
+      << text;
+  EXPECT_TRUE(holds(text, "not applicable: __launch_bounds__(256, 1..2) + smem spill: ptxas: Pragma is not allowed\n"))
+      << text;
+  EXPECT_FALSE(holds(text, "not compiled")) << "no failure of the compiler's";
+  EXPECT_TRUE(holds(text, "in the source: the same")) << text;
+}
+
 TEST(Report, EveryFailureIsSaidOnceAndNeverHidden) {
   TuningRecord record = long_record();
   add(record, RegisterCap{24}, 24, Faulted{"an illegal address was read"});

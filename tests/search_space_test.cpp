@@ -160,13 +160,32 @@ TEST(SearchSpace, AFurtherChoiceIsJoinedWithTheBlocksOwn) {
 
 TEST(SearchSpace, LeversAreForTheBlocksOwnChoiceUnderEveryCap) {
   SearchSpaceRequest request{gpu_limits("sm_90").value(), {{k256, {{}, kUnroll}}, {k128, {kBlock, kBoth}}}};
-  request.with_levers = true;
+  request.with_register_usage_levels = true;
   const Counts counts = by_choice(search_space(request), k128);
   EXPECT_EQ(counts.size(), 8u);
   for (const char* level : {"--register-usage-level=0", "--register-usage-level=10"}) {
     EXPECT_EQ(counts.at(level), (std::pair{233, 0}));
     EXPECT_EQ(counts.at(std::string("BLOCK=128, ") + level), (std::pair{233, 233}));
   }
+}
+
+TEST(SearchSpace, SpillingToSharedMemoryIsForBoundsWithBothNumbersAlone) {
+  SearchSpaceRequest request{gpu_limits("sm_90").value(), {{k256, {{}, kUnroll}}, {k128, {kBlock, kBoth}}}};
+  request.with_shared_spilling = true;
+  std::vector<Variant> spilling = search_space(request);
+  std::erase_if(spilling, [](const Variant& variant) { return !variant.choice.spills_to_shared; });
+  EXPECT_EQ(spilling.size(), 8u + 16u) << "of 256 threads 8 blocks fit, of 128 threads 16";
+  for (const Variant& variant : spilling) {
+    const auto* bounds = std::get_if<LaunchBounds>(&variant.policy);
+    ASSERT_TRUE(bounds);
+    EXPECT_GT(bounds->min_blocks_per_sm, 0);
+    EXPECT_EQ(static_cast<std::uint64_t>(bounds->max_threads_per_block), variant.block.volume());
+    SourceChoice own = variant.choice;
+    own.spills_to_shared = false;
+    EXPECT_EQ(own, variant.block == k128 ? kBlock : SourceChoice{});
+  }
+  request.block_is_fixed = true;
+  for (const Variant& variant : search_space(request)) EXPECT_FALSE(variant.choice.spills_to_shared);
 }
 
 TEST(SearchSpace, ADeclaredBlockSizeTakesEveryMaxnregAndNeitherCapsNorBounds) {

@@ -57,6 +57,21 @@ TEST(SourcePatch, ReplacesTheBoundThatStandsThere) {
       << "an attribute on a line of its own, in front";
 }
 
+TEST(SourcePatch, WritesTheStatementForSpillingBehindTheBrace) {
+  const std::string statement = "asm volatile(\".pragma \\\"enable_smem_spilling\\\";\");";
+  SourceBudget budget = bounds("f");
+  budget.spills_to_shared = true;
+  EXPECT_EQ(with_budget("__global__ void f(float* p);\n__global__ void f(float* p) {\n  p[0] = 1;\n}\n", budget),
+            "__global__ void f(float* p);\n__global__ void __launch_bounds__(256, 4) f(float* p) { " + statement +
+                "\n  p[0] = 1;\n}\n")
+      << "and not into a declaration";
+  EXPECT_EQ(with_budget("__global__ void __launch_bounds__(128)\nf(float* p)\n{ p[0] = 1; }\n", budget),
+            "__global__ void __launch_bounds__(256, 4)\nf(float* p)\n{ " + statement + " p[0] = 1; }\n");
+  EXPECT_TRUE(holds(refusal("#define K __global__ void f(float* p)\nK {}\n", budget),
+                    "write __launch_bounds__(256, 4) in front of its name, and " + statement +
+                        " as the first statement of its body"));
+}
+
 TEST(SourcePatch, TakesABoundOutAndLeavesItsLine) {
   EXPECT_EQ(with_budget("__global__ void __launch_bounds__(128) f(float* p) {}\n", bounds("f", CompilerDefault{})),
             "__global__ void f(float* p) {}\n");

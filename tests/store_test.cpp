@@ -59,8 +59,9 @@ class Text {
     if (!facts) return *this << "no facts";
     const StaticFacts& f = *facts;
     *this << f.registers_per_thread << f.register_ceiling << f.spill_store_bytes << f.spill_load_bytes
-          << f.stack_frame_bytes << f.static_shared_bytes << f.max_threads_per_block << f.required_threads_per_block
-          << f.code_hash << to_string(f.budget.status) << f.budget.asked << f.budget.note;
+          << f.shared_spill_store_bytes << f.shared_spill_load_bytes << f.stack_frame_bytes << f.static_shared_bytes
+          << f.max_threads_per_block << f.required_threads_per_block << f.code_hash << to_string(f.budget.status)
+          << f.budget.asked << f.budget.note;
     if (!f.occupancy) return *this << "no occupancy";
     return *this << f.occupancy->active_blocks_per_sm << f.occupancy->fraction << to_string(f.occupancy->limiter);
   }
@@ -68,6 +69,7 @@ class Text {
     *this << outcome.index();
     if (const auto* o = std::get_if<CompileFailed>(&outcome)) *this << o->message;
     if (const auto* o = std::get_if<NotCompiled>(&outcome)) *this << o->reason;
+    if (const auto* o = std::get_if<NotApplicable>(&outcome)) *this << o->reason;
     if (const auto* o = std::get_if<NotLaunchable>(&outcome)) *this << o->reason;
     if (const auto* o = std::get_if<SameCodeAs>(&outcome)) *this << o->variant_id;
     if (const auto* o = std::get_if<Faulted>(&outcome)) *this << o->message;
@@ -79,7 +81,7 @@ class Text {
     return *this;
   }
   Text& operator<<(const SourceChoice& choice) {
-    *this << choice.renamed << choice.register_usage_level << choice.instance;
+    *this << choice.renamed << choice.register_usage_level << choice.instance << choice.spills_to_shared;
     for (const auto& [name, value] : choice.macros) *this << name.size() << name << value.size() << value;
     return *this << "end";
   }
@@ -140,6 +142,8 @@ StaticFacts sample_facts(int registers) {
   facts.register_ceiling = 57;
   facts.spill_store_bytes = 48;
   facts.spill_load_bytes = 52;
+  facts.shared_spill_store_bytes = 44;
+  facts.shared_spill_load_bytes = 36;
   facts.stack_frame_bytes = 40;
   facts.static_shared_bytes = 512;
   facts.max_threads_per_block = 256;
@@ -202,12 +206,15 @@ TuningRecord sample_record() {
       {RegisterCap{25}, CompileFailed{"(C7600)"}},
       {RegisterCap{26}, NotTimed{}},
       {RegisterCap{27}, NotCompiled{"no time was left"}},
+      {LaunchBounds{256, 8}, NotApplicable{"ptxas: not here"}},
       {RegisterCap{28}, Quarantined{"it faulted: illegal address", "2025-12-31T23:59:59Z"}},
   };
   for (const auto& [policy, outcome] : trials) {
     const int id = static_cast<int>(r.trials.size());
     Trial trial{{id, policy, {256, 2, 1}}, {{4, 5, 6}, {256, 1, 1}, 64}, sample_facts(56 + id), outcome};
-    if (std::holds_alternative<CompileFailed>(outcome) || std::holds_alternative<NotCompiled>(outcome))
+    trial.variant.choice.spills_to_shared = std::holds_alternative<NotApplicable>(outcome);
+    if (std::holds_alternative<CompileFailed>(outcome) || std::holds_alternative<NotCompiled>(outcome) ||
+        std::holds_alternative<NotApplicable>(outcome))
       trial.facts.reset();
     if (std::holds_alternative<NotLaunchable>(outcome)) trial.facts->occupancy.reset();
     r.trials.push_back(trial);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "shared_spilling.hpp"
 #include "source_scan.hpp"
 
 namespace regtune {
@@ -113,7 +114,11 @@ bool declares_cluster(std::string_view text, const std::optional<std::string>& w
 
 BudgetText budget_text(const AuthorText& author, const RegisterPolicy& policy) {
   const std::string file = quoted_literal(author.file_name);
-  const std::string text = with_macros(author.text, author.macros);
+  std::string text = with_macros(author.text, author.macros);
+  if (author.spills_to_shared)
+    // Never without it in silence: that would be another budget's code.
+    text = with_shared_spilling(text, *author.spills_to_shared)
+               .value_or("#error the body of this kernel is not written out in the text\n");
   const std::size_t header_end = author.splits_headers ? end_of_headers(text) : 0;
   const std::string headers = text.substr(0, header_end);
   const auto header_lines = std::count(headers.begin(), headers.end(), '\n');

@@ -36,6 +36,7 @@ struct AuthorText {
   bool keeps_cluster = false;               // declares_cluster
   Macros macros = {};                       // other values than the author's
   std::optional<std::string> renamed = {};  // the kernel, unqualified, that is to be called cutlass_<name>
+  std::optional<std::string> spills_to_shared = {};  // the kernel whose body opens with the pragma for that
 };
 
 // Taken apart where headers that are precompiled end.

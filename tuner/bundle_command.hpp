@@ -9,6 +9,7 @@
 
 #include "compilation.hpp"
 #include "description.hpp"
+#include "levers.hpp"
 #include "progress.hpp"
 
 namespace regtune {
@@ -22,7 +23,7 @@ struct BundleRequest {
   double compile_limit_s = 600;
   CompilerWish compiler;
   bool rename = true;
-  bool levers = false;
+  Levers levers;
   bool every_cap = false;
   std::optional<std::filesystem::path> file;  // empty: the source's name with .rtb, in the current folder
 };

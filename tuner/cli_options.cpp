@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "did_you_mean.hpp"
+#include "levers.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -90,6 +91,16 @@ std::string about_unknown(const Subcommand& command, const std::string& word) {
   return text + (text.ends_with('?') ? " " : "; ") + where_to_read(command);
 }
 
+// Boost takes the value of an option that can do without one from "--levers=LIST" alone.
+Arguments with_lists_of_levers(Arguments arguments) {
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] != "--levers" || !reads_as_levers(arguments[i + 1])) continue;
+    arguments[i] += "=" + arguments[i + 1];
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return arguments;
+}
+
 po::variables_map parse(const Subcommand& command, const Arguments& arguments) {
   po::options_description all = options_of(command);
   all.add_options()(kSubject, po::value<Arguments>());
@@ -97,7 +108,8 @@ po::variables_map parse(const Subcommand& command, const Arguments& arguments) {
   positions.add(kSubject, -1);
   po::variables_map parsed;
   try {
-    const auto found = po::command_line_parser(arguments).options(all).positional(positions).style(kStyle).run();
+    const Arguments joined = with_lists_of_levers(arguments);
+    const auto found = po::command_line_parser(joined).options(all).positional(positions).style(kStyle).run();
     for (const po::option& one : found.options)
       if (one.string_key == kSubject && one.position_key < 0)
         throw Error(ErrorKind::usage, about_unknown(command, std::string("--") + kSubject));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "levers.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -24,6 +25,11 @@ int usable_cores() {
 int jobs_value(const CliValues& values) {
   const std::optional<int> jobs = values.integer_in("jobs", 1, kMostJobs);
   return jobs ? *jobs : usable_cores();
+}
+
+Levers levers_value(const CliValues& values) {
+  const std::optional<std::string> list = values.text("levers");
+  return list ? levers_from(*list) : Levers{};
 }
 
 std::optional<double> compile_budget_value(const CliValues& values) {
@@ -130,7 +136,7 @@ TuneRequest tune_request(const CliValues& values, const std::string& source,
   request.device = values.integer("device").value();
   request.jobs = jobs_value(values);
   request.counters = values.flag("counters");
-  request.levers = values.flag("levers");
+  request.levers = levers_value(values);
   request.rename = !values.flag("no-rename");
   request.compile_limit_s = compile_limit_value(values);
   request.retry_quarantined = values.flag("retry-quarantined");
@@ -226,7 +232,7 @@ ExportRequest export_request(const CliValues& values) {
 
 BundleRequest bundle_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
   BundleRequest request = study_request<BundleRequest>(values, compiler_arguments);
-  request.levers = values.flag("levers");
+  request.levers = levers_value(values);
   request.rename = !values.flag("no-rename");
   request.every_cap = values.flag("every-cap");
   request.file = values.text("output");

@@ -67,9 +67,15 @@ std::string spell_budgets(const CodeRow& row) {
   const bool authors = by_choice.front().first.is_authors();
   std::vector<std::string> pieces;
   for (const auto& [choice, policies] : by_choice)
-    if (!authors || choice.is_authors())
-      pieces.push_back(choice.is_authors() ? spell(policies) : fmt::format("{}: {}", spell(choice), spell(policies)));
+    if (!authors || choice.is_authors()) pieces.push_back(spell_around(spell(policies), choice, ": "));
   return fmt::format("{}", fmt::join(pieces, "; "));
+}
+
+// What the column of spills, which are those to local memory, does not count.
+std::string shared_spills(const StaticFacts& facts) {
+  if (facts.shared_spill_store_bytes == 0 && facts.shared_spill_load_bytes == 0) return "";
+  return fmt::format(" (and {}/{} bytes to {} of shared memory)", facts.shared_spill_store_bytes,
+                     facts.shared_spill_load_bytes, facts.static_shared_bytes);
 }
 
 // What the verdict says of the code, behind its budgets.
@@ -92,7 +98,7 @@ std::string spell_mark(const std::string& mark, bool is_narrow) {
 }
 
 std::string budgets_of(const TuningRecord& record, const CodeRow& row) {
-  const std::string text = spell_budgets(row);
+  const std::string text = spell_budgets(row) + shared_spills(*row.timed->facts);
   return several_blocks(record) ? fmt::format("block {}: {}", spell_block(row.timed->shape.block), text) : text;
 }
 
@@ -247,8 +253,7 @@ std::string spell_block(Dim3 block) {
 
 std::string spell_choice(const TuningRecord& record, int variant_id) {
   const Variant& variant = record.trials.at(static_cast<std::size_t>(variant_id)).variant;
-  std::string text = spell(variant.policy);
-  if (!variant.choice.is_authors()) text = fmt::format("{}, {}", spell(variant.choice), text);
+  std::string text = spell_around(spell(variant.policy), variant.choice, ", ");
   if (several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
   const Dim3& grid = record.trials[static_cast<std::size_t>(variant_id)].shape.grid;
   const bool grid_is_its_own = std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& trial) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "shared_spilling.hpp"
+
 namespace regtune {
 namespace {
 
@@ -23,6 +25,8 @@ Trial Collapse::add(const Variant& variant, const LaunchShape& shape, const Buil
   if (!code.facts) {
     if (code.skipped)
       trial.outcome = NotCompiled{code.failure};
+    else if (const auto why = code.build.choice.spills_to_shared ? why_no_shared_spilling(code.failure) : std::nullopt)
+      trial.outcome = NotApplicable{*why};
     else
       trial.outcome = CompileFailed{code.failure};
     return trial;

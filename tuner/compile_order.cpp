@@ -33,7 +33,7 @@ int pass(std::size_t position) {
 }
 
 bool is_plain(const SourceChoice& choice) {
-  return !choice.renamed && choice.register_usage_level < 0;
+  return !choice.renamed && choice.register_usage_level < 0 && !choice.spills_to_shared;
 }
 
 // The number of registers that a cap states, in the source or out of it.

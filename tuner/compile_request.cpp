@@ -26,6 +26,7 @@ BudgetText build_text(const CompileUnit& unit, const Build& build) {
   AuthorText author{compiled_text(unit), unit.source.path.string(), unit.header_end != 0, unit.keeps_cluster,
                     build.choice.macros};
   if (build.choice.renamed) author.renamed = unit.kernel_name;
+  if (build.choice.spills_to_shared) author.spills_to_shared = unit.kernel_name;
   return budget_text(author, build.policy);
 }
 

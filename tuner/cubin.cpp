@@ -29,6 +29,8 @@ enum Attribute : std::uint8_t {
   parameter = 0x17,
   max_registers = 0x1b,
   register_count = 0x2f,
+  cluster_dims = 0x3d,
+  max_cluster_rank = 0x3f,
   large_parameter = 0x45,  // in kernels whose parameters exceed 4 KiB
   spill_offsets = 0x55,
 };
@@ -75,6 +77,8 @@ std::unordered_map<std::uint32_t, FunctionResources> function_resources(const El
 struct SpillBytes {
   std::uint64_t stores = 0;
   std::uint64_t loads = 0;
+  std::uint64_t shared_stores = 0;
+  std::uint64_t shared_loads = 0;
 };
 
 // Width of the access of a 16-byte instruction: bits 73 to 75.
@@ -85,9 +89,9 @@ unsigned access_bytes(std::uint64_t high_word) {
 
 // ptxas's spill bytes, to the byte: it lists every spilling instruction as (1, offset in the section), and
 // counts the width of each. Accesses to local arrays are not listed. With shared-memory spilling the list
-// holds LDS and STS too, which ptxas does not count.
+// holds LDS and STS too, which ptxas does not count among its spills, and which are kept apart here.
 void add_spills(std::string_view offsets, std::string_view code, SpillBytes& spills) {
-  constexpr std::uint64_t opcode_ldl = 0x983, opcode_stl = 0x387;
+  constexpr std::uint64_t opcode_ldl = 0x983, opcode_stl = 0x387, opcode_lds = 0x984, opcode_sts = 0x388;
   for (std::uint64_t at = 0; at + 8 <= offsets.size(); at += 8) {
     const auto offset = load_number<std::uint32_t>(offsets, at + 4, "a spill");
     const auto opcode = load_number<std::uint64_t>(code, offset, "a spilling instruction") & 0xfff;
@@ -95,6 +99,8 @@ void add_spills(std::string_view offsets, std::string_view code, SpillBytes& spi
         access_bytes(load_number<std::uint64_t>(code, std::uint64_t{offset} + 8, "a spilling instruction"));
     if (opcode == opcode_stl) spills.stores += bytes;
     if (opcode == opcode_ldl) spills.loads += bytes;
+    if (opcode == opcode_sts) spills.shared_stores += bytes;
+    if (opcode == opcode_lds) spills.shared_loads += bytes;
   }
 }
 
@@ -244,6 +250,8 @@ class KernelReader {
     }
     kernel.spill_store_bytes = to_int(spills.stores, "spill stores");
     kernel.spill_load_bytes = to_int(spills.loads, "spill loads");
+    kernel.shared_spill_store_bytes = to_int(spills.shared_stores, "spill stores");
+    kernel.shared_spill_load_bytes = to_int(spills.shared_loads, "spill loads");
   }
 
   static void read_attributes(std::string_view info, CubinKernel& kernel) {
@@ -254,6 +262,15 @@ class KernelReader {
           break;
         case max_threads:
           kernel.max_threads_per_block = thread_count(payload);
+          break;
+        case cluster_dims:
+          for (std::size_t axis = 0; axis < kernel.blocks_per_cluster.size(); ++axis)
+            kernel.blocks_per_cluster[axis] =
+                to_int(load_number<std::uint32_t>(payload, 4 * axis, "blocks of a cluster"), "blocks of a cluster");
+          break;
+        case max_cluster_rank:
+          kernel.max_blocks_per_cluster =
+              to_int(load_number<std::uint32_t>(payload, 0, "blocks of a cluster"), "blocks of a cluster");
           break;
         case required_threads:
           kernel.required_threads_per_block = thread_count(payload);

@@ -41,10 +41,11 @@ std::vector<Contender> confirmed_budgets(const std::vector<Trial>& trials) {
   return contenders;
 }
 
-// Simplest first: the author's code, then the fewest spills, then the form that travels with the source.
+// Simplest first: the author's code, then what needs no pragma, then the fewest spills, then the form that travels with
+// the source.
 auto simplicity(const Trial& trial) {
   const bool author = std::holds_alternative<AuthorsOwn>(trial.variant.policy);
-  return std::tuple(!author, trial.facts->spill_store_bytes + trial.facts->spill_load_bytes,
+  return std::tuple(!author, trial.variant.choice.spills_to_shared, trial.facts->spilled_bytes(),
                     complexity(trial.variant.policy), trial.variant.id);
 }
 

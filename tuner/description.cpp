@@ -105,6 +105,18 @@ TunedName tune_flag(const std::string& flag) {
   return macro;
 }
 
+std::string without_blanks(std::string name) {
+  std::erase_if(name, [](char c) { return c == ' ' || c == '\t'; });
+  return name;
+}
+
+// "ns::scale<4, float>" -> "scale"
+std::string bare_name(const std::string& kernel) {
+  const std::string name = without_blanks(kernel.substr(0, kernel.find_first_of("<(")));
+  const std::size_t colons = name.rfind("::");
+  return colons == std::string::npos ? name : name.substr(colons + 2);
+}
+
 void check_tune(const LaunchDescription& description) {
   std::size_t combinations = 1;
   std::string product;
@@ -136,6 +148,11 @@ void check_blocks_have_macros(const LaunchDescription& description) {
                          "\"BY\"]",
                          block->x, block->y, block->z));
   }
+}
+
+void set_base_folder(LaunchDescription& description, const std::filesystem::path& folder) {
+  description.base_folder = folder;
+  for (LaunchDescription& kernel : description.kernels) kernel.base_folder = folder;
 }
 
 void set_size(std::vector<SizeDescription>& sizes, std::size_t& added, SizeDescription size) {
@@ -180,7 +197,7 @@ LaunchDescription read_description(const std::filesystem::path& source_path, std
   } else if (has_side_file) {
     result = description_from_toml(side_file_text(side_path), side_path.string(), 0);
   }
-  result.base_folder = source_path.parent_path();
+  set_base_folder(result, source_path.parent_path());
   return result;
 }
 
@@ -190,8 +207,27 @@ LaunchDescription read_description_file(const std::filesystem::path& file) {
     throw Error(ErrorKind::file_not_found,
                 fmt::format("--description {}: there is no such file; regtune init writes one", file.string()));
   LaunchDescription result = description_from_toml(side_file_text(file), file.string(), 0);
-  result.base_folder = file.parent_path();
+  set_base_folder(result, file.parent_path());
   return result;
+}
+
+LaunchDescription description_of_kernel(LaunchDescription description, const std::optional<std::string>& kernel,
+                                        bool one_of_several) {
+  std::vector<LaunchDescription> own = std::exchange(description.kernels, {});
+  if (!kernel) return description;
+  const std::string wanted = without_blanks(*kernel);
+  for (const bool bare : {false, true})
+    for (LaunchDescription& one : own)
+      if (bare ? bare_name(*one.kernel) == bare_name(wanted) : without_blanks(*one.kernel) == wanted)
+        return std::move(one);
+  if (!one_of_several || !description.kernel || bare_name(*description.kernel) == bare_name(wanted)) return description;
+  LaunchDescription silent;
+  silent.options = std::move(description.options);
+  silent.nvcc_options = std::move(description.nvcc_options);
+  silent.include_folders = std::move(description.include_folders);
+  silent.seed = description.seed;
+  silent.base_folder = std::move(description.base_folder);
+  return silent;
 }
 
 LaunchDescription with_flags(LaunchDescription description, const DescriptionFlags& flags) {

@@ -27,6 +27,11 @@ bool has_description(const std::filesystem::path& source_path, std::string_view 
 // k.cu -> k.regtune.toml
 std::filesystem::path side_file_of(const std::filesystem::path& source_path);
 
+// What a description says of that kernel: its own table, else what is said of all. Where it is about another kernel
+// alone, and `kernel` is one of several, nothing but how the file is compiled.
+LaunchDescription description_of_kernel(LaunchDescription description, const std::optional<std::string>& kernel,
+                                        bool one_of_several);
+
 // What was given on the command line; each that is set wins over the file's.
 struct DescriptionFlags {
   std::optional<std::filesystem::path> file;        // --description FILE, in the place of the source's own
@@ -45,6 +50,7 @@ struct DescriptionFlags {
   std::optional<std::uint64_t> seed;                 // --seed
   std::vector<std::string> tune;                     // --tune UNROLL=1,2,4,8
   std::vector<std::string> metrics = {};             // --metric 'bytes=8*n', --metric 'flops=2*n'
+  bool one_of_several = false;  // `kernel` is one of those that --kernel meant: what is said of another is not of it
 };
 
 // A size that the file does not have is put before the file's, so that the file's expressions can use it.

@@ -134,7 +134,7 @@ std::optional<Entrant> CompiledEntrants::next() {
 int CompiledEntrants::take_likeliest() {
   const auto guess = [&](int id) {
     const StaticFacts& facts = *record_.trials.at(static_cast<std::size_t>(id)).facts;
-    return std::tuple(facts.spill_store_bytes + facts.spill_load_bytes, -facts.registers_per_thread, id);
+    return std::tuple(facts.spilled_bytes(), -facts.registers_per_thread, id);
   };
   const auto best =
       std::min_element(waiting_.begin(), waiting_.end(), [&](int a, int b) { return guess(a) < guess(b); });

@@ -35,9 +35,12 @@ std::string spell_budget(const StaticFacts& facts) {
 }
 
 std::string spell_facts(const StaticFacts& facts) {
-  const int spilled = facts.spill_store_bytes + facts.spill_load_bytes;
   std::string text = fmt::format("{} registers", facts.registers_per_thread);
-  if (spilled > 0) text += fmt::format(", spills {}/{} bytes", facts.spill_store_bytes, facts.spill_load_bytes);
+  if (facts.spilled_bytes() > 0)
+    text += fmt::format(", spills {}/{} bytes", facts.spill_store_bytes, facts.spill_load_bytes);
+  if (facts.shared_spill_store_bytes > 0 || facts.shared_spill_load_bytes > 0)
+    text += fmt::format(" to local and {}/{} to shared memory, of which a block takes {} bytes",
+                        facts.shared_spill_store_bytes, facts.shared_spill_load_bytes, facts.static_shared_bytes);
   if (facts.occupancy) text += fmt::format(", {:.1f} % occupancy", facts.occupancy->fraction * 100);
   return text;
 }
@@ -60,6 +63,8 @@ std::string spell_outcome(const TuningRecord& record, const Outcome& outcome) {
           return "does not compile: " + first_line(o.message);
         } else if constexpr (std::is_same_v<T, NotCompiled>) {
           return "not compiled: " + o.reason;
+        } else if constexpr (std::is_same_v<T, NotApplicable>) {
+          return "not applicable: " + o.reason;
         } else if constexpr (std::is_same_v<T, NotLaunchable>) {
           return "cannot be launched: " + o.reason;
         } else if constexpr (std::is_same_v<T, SameCodeAs>) {

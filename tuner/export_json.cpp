@@ -35,7 +35,8 @@ Json budget_json(const ExportedChoice& choice) {
                       {"loss", number(share.loss)}});
   return {{"policy", policy_json(variant.policy)},
           {"form", form_of(variant.policy)},
-          {"text", spell(variant.policy)},
+          {"text", spell(variant.policy, variant.choice.spills_to_shared)},
+          {"statement", variant.choice.spills_to_shared ? shared_spilling_statement : ""},
           {"block", variant.block},
           {"macros", variant.choice.macros},
           {"instance", variant.choice.instance},

@@ -52,8 +52,16 @@ Source tuned_source(const TuningRecord& run, const std::vector<std::string>& ker
 SourceBudget source_budget(const ExportedKernel& kernel) {
   const TuningRecord& run = kernel.newest();
   const std::optional<StaticFacts>& authors = run.trials.front().facts;
-  return {run.signature, bare_kernel_name(run.signature), kernel.in_source.variant.policy,
-          authors && authors->max_threads_per_block > 0, kernel.in_source.variant.choice.macros};
+  return {run.signature,
+          bare_kernel_name(run.signature),
+          kernel.in_source.variant.policy,
+          authors && authors->max_threads_per_block > 0,
+          kernel.in_source.variant.choice.macros,
+          kernel.in_source.variant.choice.spills_to_shared};
+}
+
+std::string budget_in_words(const Variant& variant) {
+  return spell(variant.policy, variant.choice.spills_to_shared);
 }
 
 // Of each kernel name the one budget; several that differ cannot stand in one text.
@@ -64,12 +72,14 @@ std::map<std::string, const ExportedKernel*> one_of_each(const std::vector<const
     const ExportedKernel& other = *place->second;
     const Variant& a = other.in_source.variant;
     const Variant& b = kernel->in_source.variant;
-    if (is_new || (a.policy == b.policy && a.choice.macros == b.choice.macros)) continue;
+    const bool alike = a.policy == b.policy && a.choice.macros == b.choice.macros &&
+                       a.choice.spills_to_shared == b.choice.spills_to_shared;
+    if (is_new || alike) continue;
     throw Error(ErrorKind::usage,
                 fmt::format("{} on {} wants {}, and {} on {} wants {}: a source holds only one; name one kernel, or a "
                             "GPU by --gpu, or take --format header",
-                            other.newest().signature, other.newest().architecture, spell(a.policy),
-                            kernel->newest().signature, kernel->newest().architecture, spell(b.policy)));
+                            other.newest().signature, other.newest().architecture, budget_in_words(a),
+                            kernel->newest().signature, kernel->newest().architecture, budget_in_words(b)));
   }
   return by_name;
 }
@@ -94,7 +104,8 @@ ExportText patch_text(const ExportedKernels& exported, const std::vector<std::st
     for (const auto& [name, kernel] : one_of_each(of_source)) {
       const TuningRecord& run = kernel->newest();
       for (const std::string& line : worth_lines(*kernel, kernel->in_source))
-        patch.notes.push_back(fmt::format("{}: {}: {}", run.signature, spell(kernel->in_source.variant.policy), line));
+        patch.notes.push_back(
+            fmt::format("{}: {}: {}", run.signature, budget_in_words(kernel->in_source.variant), line));
       if (leaves_source_alone(*kernel)) continue;
       if (!source) text = (source = tuned_source(run, kernels, include_folders))->text;
       try {

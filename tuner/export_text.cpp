@@ -33,6 +33,11 @@ std::vector<std::string> conditions(const ExportedKernel& kernel, const Exported
   std::vector<std::string> lines;
   for (const auto& [name, value] : choice.variant.choice.macros)
     lines.push_back(fmt::format("with {}={} in the source", name, value));
+  if (choice.variant.choice.spills_to_shared)
+    lines.push_back(
+        fmt::format("with {} as the first statement of its body (CUDA 13 and later; not with -G, -rdc or "
+                    "dynamic shared memory)",
+                    shared_spilling_statement));
   if (!choice.variant.choice.instance.empty()) lines.push_back("as " + choice.variant.choice.instance);
   if (choice.variant.block != kernel.newest().author_shape.block)
     lines.push_back(fmt::format("launched in blocks of {}", spell_block(choice.variant.block)));
@@ -66,7 +71,8 @@ int cuda_arch(const ExportedKernel& kernel) {
 void append_about(std::string& text, const std::string& mark, const ExportedKernel& kernel,
                   const ExportedChoice& choice) {
   const TuningRecord& run = kernel.newest();
-  text += comment(mark, fmt::format("{}: {}", run.architecture, spell(choice.variant.policy)));
+  text += comment(mark, fmt::format("{}: {}", run.architecture,
+                                    spell(choice.variant.policy, choice.variant.choice.spills_to_shared)));
   for (const std::string& line : worth_lines(kernel, choice)) text += comment(mark, "  " + line);
   for (const std::string& line : conditions(kernel, choice)) text += comment(mark, "  " + line);
   text += comment(mark, "  " + measured_on(run));
@@ -77,9 +83,23 @@ constexpr const char* kHeaderUse = R"(//
 //   __global__ void REGTUNE_BOUNDS_name name(...) { ... }
 //
 // On architectures that are not named here, and where the author's own code was best, REGTUNE_BOUNDS_name stands for
-// REGTUNE_ELSE_name: nothing, unless it is defined before, as the bound that stood there.
+// REGTUNE_ELSE_name: nothing, unless it is defined before, as the bound that stood there. Where a kernel is to spill to
+// shared memory there is REGTUNE_BEGIN_name too, for the first line of its body: #ifdef, REGTUNE_BEGIN_name, #endif.
 #pragma once
 )";
+
+// What a body begins with, on the architectures where it is to spill to shared memory; else it begins with nothing.
+void append_statement(std::string& text, const std::vector<const ExportedKernel*>& of_name) {
+  const char* directive = "#if defined(__CUDA_ARCH__) &&";
+  const std::string& name = of_name.front()->name;
+  for (const ExportedKernel* kernel : of_name) {
+    if (!kernel->in_source.variant.choice.spills_to_shared) continue;
+    text += fmt::format("{} __CUDA_ARCH__ == {}\n#define REGTUNE_BEGIN_{} {}\n", directive, cuda_arch(*kernel), name,
+                        shared_spilling_statement);
+    directive = "#elif defined(__CUDA_ARCH__) &&";
+  }
+  if (std::string_view(directive).starts_with("#elif")) text += "#endif\n";
+}
 
 // The kernels of one name, one for each architecture.
 void append_macro(std::string& text, const std::vector<const ExportedKernel*>& of_name) {
@@ -95,6 +115,7 @@ void append_macro(std::string& text, const std::vector<const ExportedKernel*>& o
     directive = "#elif defined(__CUDA_ARCH__) &&";
   }
   text += fmt::format("#else\n#define REGTUNE_BOUNDS_{0} REGTUNE_ELSE_{0}\n#endif\n", name);
+  append_statement(text, of_name);
 }
 
 std::string cmake_quoted(const std::string& text) {

@@ -93,7 +93,7 @@ std::optional<ExportedChoice> worth_of(const Variant& variant, const std::vector
 
 // Simpler is better among those that are equally fast; as decide.cpp has it for one size.
 auto simplicity(const ExportedChoice& choice) {
-  return std::tuple(choice.facts.spill_store_bytes + choice.facts.spill_load_bytes,
+  return std::tuple(choice.variant.choice.spills_to_shared, choice.facts.spilled_bytes(),
                     choice.variant.choice.is_authors() ? 0 : 1, complexity(choice.variant.policy), choice.variant.id);
 }
 

@@ -91,7 +91,8 @@ InstalledPart installed_nvjitlink() {
     std::string why_not;
     const std::optional<NvJitLink> linker = NvJitLink::open(why_not);
     if (!linker) return missing({why_not});
-    return {{"version", linker->version()}, {"file", linker->library_path()}};
+    const LinkerFacts facts = linker->facts();
+    return {{"version", facts.version()}, {"file", facts.library_path}};
   });
 }
 

@@ -10,6 +10,7 @@
 #include "device.hpp"
 #include "exit_codes.hpp"
 #include "explain.hpp"
+#include "file_tuning.hpp"
 #include "installation.hpp"
 #include "interruption.hpp"
 #include "record_json.hpp"
@@ -64,9 +65,9 @@ int run(const TagCommand& tag, const Command& command) {
   return 0;
 }
 
-void write_record(const TuningRecord& record, const std::filesystem::path& file) {
+void write_record(const nlohmann::json& record, const std::filesystem::path& file) {
   std::ofstream out(file);
-  out << record_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  out << record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   if (!out.flush())
     throw Error(ErrorKind::usage,
                 "--record " + file.string() + ": cannot be written; is there such a folder, and may you write in it?");
@@ -83,6 +84,36 @@ nlohmann::json error_json(const Error& failure) {
   return {{"error", {{"exit_code", static_cast<int>(failure.kind())}, {"message", failure.what()}}}};
 }
 
+std::string tuned_text(const TuneResult& result, const TuneCommand& tuning, const Command& command) {
+  return report_text(result.record, result.stored_in, shown(tuning.style)) + shown_explanation(result.record, command);
+}
+
+// Several kernels of the file with one set of sizes.
+int tune_kernels_of(const TuneRequest& request, const std::vector<std::string>& kernels, const TuneCommand& tuning,
+                    const Command& command, nlohmann::json& documents) {
+  Progress progress(command.quiet, command.verbose);
+  const FileTuning file = tune_kernels(request, kernels, progress);
+  const bool timed = file.tuned.front().record.gpu.has_value();
+  int worst = timed ? 0 : kExitNoGpu;
+  for (const UntunedKernel& untuned : file.failed) {
+    progress.note(fmt::format("regtune: {}: {}", untuned.kernel, untuned.failure.what()));
+    worst = worse_exit_code(worst, static_cast<int>(untuned.failure.kind()));
+  }
+  const nlohmann::json document = file_tuning_json(file);
+  if (tuning.record_file) write_record(document, *tuning.record_file);
+  if (command.json) documents.push_back(document);
+  if (command.json) return worst;
+  for (const TuneResult& result : file.tuned) fmt::print("{}\n", tuned_text(result, tuning, command));
+  if (timed) fmt::print("{}", file_wide_text(file.cap));
+  return worst;
+}
+
+std::vector<std::string> kernels_of(const TuneRequest& request, const Command& command) {
+  if (!request.flags.kernel || !means_several_kernels(*request.flags.kernel)) return {};
+  Progress progress(command.quiet, command.verbose);
+  return kernels_meant(request, progress);
+}
+
 // One tuning after the other for several sizes: what the first compiles is in the cache for the next. Of each what
 // --json prints goes to `documents`.
 int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Command& command,
@@ -92,19 +123,25 @@ int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Comma
     throw Error(ErrorKind::usage,
                 "--record holds one run, and --set asks for several; name one size, or leave --record out");
   bool timed = true;
+  int worst = 0;
+  const std::vector<std::string> kernels = kernels_of(request, command);
   for (const std::vector<std::string>& sizes : sets) {
+    if (!kernels.empty()) {
+      TuneRequest of_sizes = request;
+      of_sizes.flags.sizes = sizes;
+      worst = worse_exit_code(worst, tune_kernels_of(of_sizes, kernels, tuning, command, documents));
+      continue;
+    }
     const TuneResult result = tune_for(request, sizes, command);
     timed = result.record.gpu.has_value();
-    if (tuning.record_file) write_record(result.record, *tuning.record_file);
+    if (tuning.record_file) write_record(record_json(result.record), *tuning.record_file);
     if (command.json)
       documents.push_back(record_json(result.record));
     else
-      fmt::print("{}{}{}", &sizes == &sets.front() ? "" : "\n",
-                 report_text(result.record, result.stored_in, shown(tuning.style)),
-                 shown_explanation(result.record, command));
+      fmt::print("{}{}", &sizes == &sets.front() ? "" : "\n", tuned_text(result, tuning, command));
     std::fflush(stdout);
   }
-  return timed ? 0 : kExitNoGpu;
+  return timed ? worst : kExitNoGpu;
 }
 
 // Each file for itself: one that cannot be tuned keeps none of the others from it.
@@ -158,10 +195,34 @@ int run(const LookupRequest& request, const Command& command) {
   return answer.record ? 0 : kExitMiss;
 }
 
-int run(const ReplayCommand& command_of_replay, const Command& command) {
-  const Replay replayed = replay(command_of_replay.request);
+void print_notes(const std::vector<std::string>& notes, const Command& command) {
   Progress progress(command.quiet, command.verbose);
-  for (const std::string& note : replayed.notes) progress.note("regtune: " + note);
+  for (const std::string& note : notes) progress.note("regtune: " + note);
+}
+
+int run_of_file(const FileReplay& file, const ReplayCommand& replay, const Command& command) {
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const Replay& kernel : file.kernels) {
+    print_notes(kernel.notes, command);
+    kernels.push_back(record_json(kernel.record));
+    if (!command.json) fmt::print("{}\n", replay_text(kernel, shown(replay.style)));
+  }
+  if (command.json)
+    print_document({{"format", "regtune file"},
+                    {"format_version", 1},
+                    {"kernels", kernels},
+                    {"failed", nlohmann::json::array()},
+                    {"file_wide_cap", file_wide_json(file.cap)}});
+  else
+    fmt::print("{}", file_wide_text(file.cap));
+  return 0;
+}
+
+int run(const ReplayCommand& command_of_replay, const Command& command) {
+  if (const std::optional<FileReplay> file = replay_of_file(command_of_replay.request))
+    return run_of_file(*file, command_of_replay, command);
+  const Replay replayed = replay(command_of_replay.request);
+  print_notes(replayed.notes, command);
   if (command.json)
     print_document(record_json(replayed.record));
   else

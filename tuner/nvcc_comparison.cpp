@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernel_choice.hpp"
+#include "key.hpp"
 #include "ptxas_report.hpp"
 #include "referee.hpp"
 #include "signature.hpp"
@@ -111,7 +112,8 @@ std::optional<NvccBuilds> compile_by_nvcc(const CompilationRequest& request, con
                                           CompilePool& pool) {
   if (!pool.nvcc()) return {};
   const CompilerIdentity& nvcc = pool.identity(FrontEnd::nvcc);
-  const CompileUnit unit = compile_unit(request.source, request.description, request.architecture, nvcc);
+  CompileUnit unit = compile_unit(request.source, request.description, request.architecture, nvcc);
+  unit.kernel_name = bare_kernel_name(record.signature);
   KeptCodes kept(store, unit, nvcc);
   const std::vector<int> ids = wanted_trials(record);
   std::vector<Build> builds;

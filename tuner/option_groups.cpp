@@ -44,7 +44,12 @@ CliOption rename_option() {
 }
 
 CliOption levers_option() {
-  return flag("levers", "also ptxas --register-usage-level 0 and 10 under every cap");
+  CliOption levers = text("levers", "LIST",
+                          "what else is tried: usage-level (ptxas --register-usage-level 0 and 10 under every cap), "
+                          "smem-spill (spilling to shared memory under every bound with both numbers, CUDA 13); "
+                          "without LIST both");
+  levers.implicit_value = "usage-level,smem-spill";
+  return levers;
 }
 
 CliOption output_option(const std::string& help) {
@@ -88,7 +93,7 @@ CliOption number(const std::string& name, const std::string& value, const std::s
 OptionGroup launch_group(bool several_kernels) {
   return {"Launch (each wins over the launch description of the source)",
           {text("kernel,k", "NAME",
-                several_kernels ? "kernel, or template-id; several: all, 'decay*'"
+                several_kernels ? "kernel, or template-id; several: all, 'decay*' (tuning takes a list too: a,b)"
                                 : "kernel, or template-id 'sgemm<128, float>'"),
            set_option("a size: n=1<<24; tuned at several, one after the other: n=1<<20,1<<24"),
            text("block", "LIST", "128,256 or 32x8,16x16; the first is yours"),

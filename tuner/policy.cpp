@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace regtune {
 namespace {
 
 // Where more pieces than this are left, as when every second cap was compiled, a reader wants their number.
 constexpr std::size_t kMostRanges = 8;
+constexpr const char* kSpill = " + smem spill";
 
 template <class... Cases>
 struct Overloaded : Cases... {
@@ -51,6 +53,10 @@ std::string spell(const RegisterPolicy& policy) {
       policy);
 }
 
+std::string spell(const RegisterPolicy& policy, bool spills_to_shared) {
+  return spell(policy) + (spills_to_shared ? kSpill : "");
+}
+
 std::string spell(const std::vector<RegisterPolicy>& policies) {
   std::vector<std::string> pieces;
   std::vector<int> caps, most;
@@ -82,7 +88,14 @@ std::string spell(const SourceChoice& choice) {
   if (choice.renamed) pieces.emplace_back("named cutlass_<kernel>");
   if (choice.register_usage_level >= 0)
     pieces.push_back(fmt::format("--register-usage-level={}", choice.register_usage_level));
+  if (choice.spills_to_shared) pieces.emplace_back("smem spill");
   return fmt::format("{}", fmt::join(pieces, ", "));
+}
+
+std::string spell_around(const std::string& budgets, SourceChoice choice, const char* separator) {
+  const bool spills = std::exchange(choice.spills_to_shared, false);
+  const std::string beside = spell(choice);
+  return beside + (beside.empty() ? "" : separator) + budgets + (spills ? kSpill : "");
 }
 
 bool travels_with_source(const RegisterPolicy& policy) {

@@ -117,6 +117,8 @@ Json facts_json(const StaticFacts& f) {
             {"register_ceiling", f.register_ceiling},
             {"spill_store_bytes", f.spill_store_bytes},
             {"spill_load_bytes", f.spill_load_bytes},
+            {"shared_spill_store_bytes", f.shared_spill_store_bytes},
+            {"shared_spill_load_bytes", f.shared_spill_load_bytes},
             {"stack_frame_bytes", f.stack_frame_bytes},
             {"static_shared_bytes", f.static_shared_bytes},
             {"max_threads_per_block", f.max_threads_per_block},
@@ -137,6 +139,8 @@ StaticFacts facts_from(const Json& json) {
   read(json, "register_ceiling", f.register_ceiling);
   read(json, "spill_store_bytes", f.spill_store_bytes);
   read(json, "spill_load_bytes", f.spill_load_bytes);
+  read_if_there(json, "shared_spill_store_bytes", f.shared_spill_store_bytes);
+  read_if_there(json, "shared_spill_load_bytes", f.shared_spill_load_bytes);
   read(json, "stack_frame_bytes", f.stack_frame_bytes);
   read(json, "static_shared_bytes", f.static_shared_bytes);
   read(json, "max_threads_per_block", f.max_threads_per_block);
@@ -161,6 +165,9 @@ Json outcome_json(const Outcome& outcome) {
                  },
                  [](const NotCompiled& o) -> Json {
                    return {{"kind", "not compiled"}, {"message", o.reason}};
+                 },
+                 [](const NotApplicable& o) -> Json {
+                   return {{"kind", "not applicable"}, {"message", o.reason}};
                  },
                  [](const NotLaunchable& o) -> Json {
                    return {{"kind", "not launchable"}, {"message", o.reason}};
@@ -194,6 +201,7 @@ Outcome outcome_from(const Json& json) {
   if (kind == "not timed") return NotTimed{};
   if (kind == "compile failed") return CompileFailed{read<std::string>(json, "message")};
   if (kind == "not compiled") return NotCompiled{read<std::string>(json, "message")};
+  if (kind == "not applicable") return NotApplicable{read<std::string>(json, "message")};
   if (kind == "not launchable") return NotLaunchable{read<std::string>(json, "message")};
   if (kind == "same code as") return SameCodeAs{read<int>(json, "variant")};
   if (kind == "faulted") return Faulted{read<std::string>(json, "message")};
@@ -209,7 +217,7 @@ Outcome outcome_from(const Json& json) {
 Json trial_json(const Trial& trial) {
   Json json{{"variant", trial.variant.id},
             {"policy", policy_json(trial.variant.policy)},
-            {"budget", spell(trial.variant.policy)},
+            {"budget", spell(trial.variant.policy, trial.variant.choice.spills_to_shared)},
             {"shape", trial.shape},
             {"facts", nullptr},
             {"outcome", outcome_json(trial.outcome)}};
@@ -334,6 +342,7 @@ Json choice_json(const SourceChoice& choice) {
   Json json{
       {"renamed", choice.renamed}, {"register_usage_level", choice.register_usage_level}, {"macros", choice.macros}};
   if (!choice.instance.empty()) json["instance"] = choice.instance;
+  if (choice.spills_to_shared) json["spills_to_shared"] = true;
   return json;
 }
 
@@ -341,6 +350,7 @@ SourceChoice choice_from_json(const Json& json) {
   SourceChoice choice{read<bool>(json, "renamed"), read<int>(json, "register_usage_level"),
                       read<std::map<std::string, std::string>>(json, "macros")};
   if (find(json, "instance")) choice.instance = read<std::string>(json, "instance");
+  read_if_there(json, "spills_to_shared", choice.spills_to_shared);
   if (choice.register_usage_level < -1 || choice.register_usage_level > 10)
     refuse("register_usage_level", choice.register_usage_level, "0 to 10, or -1 where it was not given");
   return choice;

@@ -172,6 +172,23 @@ Replay replay(const ReplayRequest& request) {
                                  : of_record(record_from_json(json, file), request);
 }
 
+std::optional<FileReplay> replay_of_file(const ReplayRequest& request) {
+  const Json json = read_json(request.file);
+  if (!json.is_object() || !json.contains("format") || json["format"] != "regtune file") return {};
+  const std::string file = request.file.string();
+  if (!json.contains("format_version") || json["format_version"] != 1 || !json.contains("kernels") ||
+      !json["kernels"].is_array() || json["kernels"].empty())
+    throw Error(ErrorKind::bad_description, file + ": not a regtune file of format version 1 with kernels in it");
+  FileReplay replay;
+  std::vector<TuningRecord> records;
+  for (const Json& kernel : json["kernels"]) {
+    replay.kernels.push_back(of_record(record_from_json(kernel, file), request));
+    records.push_back(replay.kernels.back().record);
+  }
+  replay.cap = file_wide_cap(records);
+  return replay;
+}
+
 std::string replay_text(const Replay& replay, const ReportStyle& style) {
   const TuningRecord& record = replay.record;
   const MeasureSettings& settings = record.settings;

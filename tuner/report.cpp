@@ -46,7 +46,13 @@ std::string skipped_text(const TuningRecord& record) {
 void append_failures(std::string& text, const TuningRecord& record) {
   std::vector<RegisterPolicy> failed;
   std::string first;
+  std::vector<RegisterPolicy> refused;
+  std::string why_refused;
   for (const Trial& trial : record.trials) {
+    if (const auto* not_for_it = std::get_if<NotApplicable>(&trial.outcome)) {
+      refused.push_back(trial.variant.policy);
+      why_refused = not_for_it->reason;
+    }
     if (const auto* failure = std::get_if<CompileFailed>(&trial.outcome)) {
       failed.push_back(trial.variant.policy);
       if (first.empty()) first = failure->message.substr(0, failure->message.find('\n'));
@@ -62,6 +68,7 @@ void append_failures(std::string& text, const TuningRecord& record) {
                           kept->since, spell(trial.variant.policy), kept->reason);
   }
   if (!failed.empty()) text += fmt::format("not compiled: {}: {}\n", spell(failed), first);
+  if (!refused.empty()) text += fmt::format("not applicable: {} + smem spill: {}\n", spell(refused), why_refused);
   text += skipped_text(record);
 }
 

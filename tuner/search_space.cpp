@@ -21,6 +21,7 @@ SourceChoice joined(SourceChoice own, const SourceChoice& further) {
   if (further.register_usage_level >= 0) own.register_usage_level = further.register_usage_level;
   for (const auto& [name, value] : further.macros) own.macros[name] = value;
   if (!further.instance.empty()) own.instance = further.instance;
+  own.spills_to_shared = own.spills_to_shared || further.spills_to_shared;
   return own;
 }
 
@@ -33,13 +34,18 @@ class Space {
     add_caps(places);
     if (block_is_fixed_) return;
     for (const Place& place : places) {
-      const int threads = static_cast<int>(place.block.volume());
-      add(LaunchBounds{threads, 0}, place);
-      for (int min_blocks = 1; min_blocks <= limits_.max_blocks_per_sm; ++min_blocks) {
-        const LaunchBounds bounds{threads, min_blocks};
-        if (min_blocks_ignored(limits_, bounds)) break;
-        add(bounds, place);
-      }
+      add(LaunchBounds{static_cast<int>(place.block.volume()), 0}, place);
+      add_bounds(place);
+    }
+  }
+
+  // Every launch bound that has both numbers. Where the block is fixed there is none.
+  void add_bounds(const Place& place) {
+    if (block_is_fixed_) return;
+    for (int min_blocks = 1; min_blocks <= limits_.max_blocks_per_sm; ++min_blocks) {
+      const LaunchBounds bounds{static_cast<int>(place.block.volume()), min_blocks};
+      if (min_blocks_ignored(limits_, bounds)) break;
+      add(bounds, place);
     }
   }
 
@@ -79,8 +85,12 @@ std::vector<Variant> search_space(const SearchSpaceRequest& request) {
     space.add_whole(places);
   }
   for (const SourceChoice& further : request.further_choices) space.add_whole(own_joined_with(further));
-  if (request.with_levers)
+  if (request.with_register_usage_levels)
     for (const int level : kRegisterUsageLevels) space.add_caps(own_joined_with({false, level, {}}));
+  SourceChoice spilling;
+  spilling.spills_to_shared = true;
+  if (request.with_shared_spilling)
+    for (const Place& place : own_joined_with(spilling)) space.add_bounds(place);
   return std::move(space).variants();
 }
 

@@ -22,7 +22,9 @@ struct SearchSpaceRequest {
   // The kernel declares __block_size__: ptxas then ignores every cap and refuses every bound, and obeys __maxnreg__.
   bool block_is_fixed = false;
   // ptxas's --register-usage-level at both ends, for the block's own choice under every cap.
-  bool with_levers = false;
+  bool with_register_usage_levels = false;
+  // Spilling to shared memory, likewise, under every launch bound that has both numbers.
+  bool with_shared_spilling = false;
   // Each is joined with the block's own choice, and gets the whole register space too.
   std::vector<SourceChoice> further_choices = {};
 };

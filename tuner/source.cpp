@@ -38,6 +38,8 @@ Source read_source(const fs::path& path) {
 LaunchDescription launch_description(const Source& source, const DescriptionFlags& flags) {
   LaunchDescription written =
       flags.file ? read_description_file(*flags.file) : read_description(source.path, source.text);
+  const std::optional<std::string> kernel = flags.kernel ? flags.kernel : written.kernel;
+  written = description_of_kernel(std::move(written), kernel, flags.one_of_several);
   return with_authors_instance(with_flags(std::move(written), flags), source.text);
 }
 

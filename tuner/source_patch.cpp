@@ -26,10 +26,13 @@ struct Edit {
 
 [[noreturn]] void refuse(const SourceBudget& budget, const std::string& why) {
   const bool stripped = std::holds_alternative<CompilerDefault>(budget.policy);
-  throw Error(ErrorKind::no_kernel,
-              fmt::format("{}: {}; by hand: {}", budget.signature, why,
-                          stripped ? "take its bounds out"
-                                   : fmt::format("write {} in front of its name", spell(budget.policy))));
+  throw Error(
+      ErrorKind::no_kernel,
+      fmt::format("{}: {}; by hand: {}{}", budget.signature, why,
+                  stripped ? "take its bounds out" : fmt::format("write {} in front of its name", spell(budget.policy)),
+                  budget.spills_to_shared
+                      ? fmt::format(", and {} as the first statement of its body", shared_spilling_statement)
+                      : ""));
 }
 
 // The tokens of one declaration, without comments.
@@ -214,6 +217,10 @@ std::string with_budget(const std::string& text, const SourceBudget& budget) {
   std::vector<Edit> edits;
   for (const ScannedKernel& kernel : targets(changed, budget))
     for (Edit& edit : edits_of(changed, kernel, budget)) edits.push_back(std::move(edit));
+  if (budget.spills_to_shared)
+    for (const ScannedKernel& kernel : scan_kernels(changed))
+      if (kernel.is_definition && kernel.name == budget.kernel)
+        edits.push_back({kernel.body, kernel.body, std::string(" ") + shared_spilling_statement});
   std::sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) { return a.begin > b.begin; });
   for (const Edit& edit : edits) changed.replace(edit.begin, edit.end - edit.begin, edit.by);
   return changed;

@@ -17,6 +17,7 @@ struct SourceBudget {
   RegisterPolicy policy;                      // AuthorsOwn, CompilerDefault, LaunchBounds or MaxRegisters
   bool author_has_bounds = false;             // says the author's machine code
   std::map<std::string, std::string> macros;  // values of the source's own #define lines
+  bool spills_to_shared = false;              // the kernel's body opens with the pragma for that
 };
 
 // The text with the budget on that kernel, in place of the bounds that stood there. Throws Error(no_kernel) with why it

@@ -340,6 +340,7 @@ class KernelScanner {
       end = next(end);
     }
     kernel.is_definition = is(end, '{');
+    if (kernel.is_definition) kernel.body = tokens_[end].offset + 1;
     const Token& last = tokens_[std::min(end, tokens_.size()) - 1];
     kernel.end = last.offset + last.length;
     return kernel;

@@ -51,6 +51,7 @@ struct ScannedKernel {
   bool is_template = false;
   bool is_extern_c = false;
   bool is_definition = false;  // a body follows
+  std::size_t body = 0;        // of a definition: behind the brace that opens its body
 };
 
 // The kernels that `text` declares or defines, in its order.

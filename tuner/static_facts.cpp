@@ -139,6 +139,8 @@ StaticFacts static_facts(const CubinKernel& kernel, const PtxasEntry* report, co
     facts.spill_store_bytes = std::max(facts.spill_store_bytes, report->spill_store_bytes());
     facts.spill_load_bytes = std::max(facts.spill_load_bytes, report->spill_load_bytes());
   }
+  facts.shared_spill_store_bytes = kernel.shared_spill_store_bytes;
+  facts.shared_spill_load_bytes = kernel.shared_spill_load_bytes;
   facts.stack_frame_bytes = kernel.stack_frame_bytes;
   facts.static_shared_bytes = kernel.static_shared_bytes;
   facts.max_threads_per_block = kernel.max_threads_per_block;

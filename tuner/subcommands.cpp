@@ -17,7 +17,7 @@ std::vector<Subcommand> table() {
        "time every register budget, store the fastest (the default)",
        "regtune k.cu --set n=1<<24 --block 128,256 --grid 'ceil_div(n, block)'",
        "",
-       {launch_group(false), compile_group(false), sweep_group(), measure_group(), report_group(true),
+       {launch_group(true), compile_group(false), sweep_group(), measure_group(), report_group(true),
         general_group()}},
       {CliCommand::analyze,
        "analyze",

@@ -171,7 +171,8 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
       described_launch(described, unit, pool, signature, target.gpu ? target.gpu->memory_bytes : 0);
   tell_guesses(launch.guesses, progress);
   const SweepScope scope{request.rename, request.levers, request.compile_budget_s.has_value()};
-  const TuningPlan plan = plan_tuning(unit, launch, signature, first, target.limits, scope);
+  const TuningPlan plan =
+      plan_tuning(unit, launch, signature, first, target.limits, scope, pool.identity(unit.front_end));
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   TuningRecord record = planned_record(plan, unit, target, pool.identity(unit.front_end), request.measure);
   ClaimedRun claimed;  // from here on a run is in the cache

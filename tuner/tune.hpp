@@ -6,6 +6,7 @@
 
 #include "compilation.hpp"
 #include "description.hpp"
+#include "levers.hpp"
 #include "progress.hpp"
 #include "record.hpp"
 
@@ -24,7 +25,7 @@ struct TuneRequest {
   bool rename = true;                      // sweep the kernel under another name too
   bool every_cap = false;                  // compile also those caps whose code follows from others'
   bool counters = false;                   // read the GPU's counters for the finalists
-  bool levers = false;                     // ptxas's register usage levels too
+  Levers levers;                           // what else is tried
   bool retry_quarantined = false;          // launch again what faulted or hung before
   std::optional<std::filesystem::path> cache;
   MeasureSettings measure;

@@ -3,7 +3,9 @@
 #include <fmt/chrono.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <ctime>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "description_text.hpp"
 #include "kernel_choice.hpp"
 #include "search_space.hpp"
+#include "shared_spilling.hpp"
 #include "study_scope.hpp"
 #include "template_arguments.hpp"
 
@@ -26,13 +29,38 @@ SearchSpaceRequest search_space_request(const GpuLimits& limits, const SourceCho
                                         const SweepScope& scope) {
   SearchSpaceRequest space{limits, choices.blocks};
   space.block_is_fixed = block_is_fixed;
-  space.with_levers = scope.levers;
+  space.with_register_usage_levels = scope.levers.register_usage_levels;
+  space.with_shared_spilling = scope.levers.shared_spilling;
   // ptxas allocates registers otherwise for a kernel whose name contains "cutlass", to a gain that can exceed any
   // cap's, or to a loss.
   SourceChoice renamed;
   renamed.renamed = true;
   if (scope.renamed) space.further_choices.push_back(renamed);
   return space;
+}
+
+// Why spilling to shared memory is not even tried; empty: it is. What cannot be seen here ptxas refuses itself.
+std::string why_not_spilling(const CompileUnit& unit, const KernelSignature& signature, const WorkloadPlan& workload,
+                             bool block_is_fixed, const CompilerIdentity& compiler) {
+  const auto given = [&](std::initializer_list<const char*> names) {
+    return std::any_of(unit.options.begin(), unit.options.end(), [&](const std::string& option) {
+      return std::find(names.begin(), names.end(), option) != names.end();
+    });
+  };
+  const std::size_t digit = compiler.name.find_first_of("0123456789");
+  const int major = digit == std::string::npos ? 0 : std::atoi(compiler.name.c_str() + digit);
+  if (major != 0 && major < kFirstCudaThatSpillsToShared)
+    return fmt::format("{} does not know it; CUDA {} does", compiler.name, kFirstCudaThatSpillsToShared);
+  if (given({"-G", "--device-debug"})) return "the options ask for a debug build (-G), for which ptxas refuses it";
+  if (std::any_of(workload.shapes.begin(), workload.shapes.end(),
+                  [](const LaunchShape& shape) { return shape.dynamic_shared_bytes > 0; }))
+    return "the launch uses dynamic shared memory, beside which ptxas refuses it";
+  if (block_is_fixed)
+    return "the kernel declares its block size (__block_size__), and without launch bounds ptxas takes a block's whole "
+           "shared memory";
+  if (!with_shared_spilling(compiled_text(unit), unqualified_name(signature)))
+    return "the kernel's body is not written out in the text that is compiled, so there is no place for the pragma";
+  return "";
 }
 
 std::vector<Trial> planned_trials(const std::vector<Variant>& variants, const SourceChoices& choices,
@@ -75,7 +103,8 @@ InferredLaunch described_launch(LaunchDescription description, const CompileUnit
 }
 
 TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const KernelSignature& signature,
-                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope) {
+                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& asked,
+                       const CompilerIdentity& compiler) {
   const LaunchDescription& description = launch.description;
   TuningPlan plan;
   plan.options = options_given(description, unit.front_end);
@@ -90,6 +119,12 @@ TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, co
   const CubinKernel* compiled = find_kernel(cubin, plan.signature.mangled_name);
   const bool block_is_fixed = fixes_block(compiled);
   plan.notes = notes_for_user(description, plan.workload, block_is_fixed, unit.keeps_cluster);
+  SweepScope scope = asked;
+  if (scope.levers.shared_spilling) {
+    const std::string why = why_not_spilling(unit, signature, plan.workload, block_is_fixed, compiler);
+    if (!why.empty()) plan.notes.push_back("spilling to shared memory (--levers smem-spill) is not tried: " + why);
+    scope.levers.shared_spilling = why.empty();
+  }
   plan.trials = planned_trials(search_space(search_space_request(limits, plan.choices, block_is_fixed, scope)),
                                plan.choices, plan.workload);
   plan.order = compile_order(plan.trials, compiled ? compiled->static_shared_bytes : 0, limits);

@@ -10,6 +10,7 @@
 #include "compile_order.hpp"
 #include "description.hpp"
 #include "inference.hpp"
+#include "levers.hpp"
 #include "record.hpp"
 #include "signature.hpp"
 #include "source.hpp"
@@ -21,8 +22,8 @@ namespace regtune {
 
 // What is swept besides the register budgets, and whether anything is held back for the race.
 struct SweepScope {
-  bool renamed = true;    // the kernel under another name too
-  bool levers = false;    // ptxas's register usage levels too
+  bool renamed = true;  // the kernel under another name too
+  Levers levers;
   bool in_waves = false;  // compile what can matter most first, and the rest as the race asks for it
 };
 
@@ -48,9 +49,11 @@ KernelSignature described_kernel(const CompileUnit& unit, const LaunchDescriptio
 InferredLaunch described_launch(LaunchDescription description, const CompileUnit& unit, CompilePool& pool,
                                 const KernelSignature& signature, std::int64_t memory_bytes);
 
-// `first`: all kernels of the author's code, `signature` one of them. Throws what plan_workload throws.
+// `first`: all kernels of the author's code, `signature` one of them; `compiler` made it. Throws what plan_workload
+// throws.
 TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const KernelSignature& signature,
-                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope);
+                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope,
+                       const CompilerIdentity& compiler);
 
 // Everything by which a run is known, and its planned trials; no times.
 TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, const Target& target,

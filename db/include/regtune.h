@@ -110,6 +110,7 @@ typedef struct regtune_budget {
   const char* attribute; /* "__launch_bounds__(256, 3)", "__maxnreg__(64)", or "" */
   const char* defines;   /* "-DUNROLL=4 -DTILE=16", or "" */
   const char* instance;  /* of a kernel template: "scale<4, float>", or "" */
+  const char* statement; /* what the kernel's body begins with, beside the attribute, or "" */
 } regtune_budget;
 
 typedef struct regtune_answer {

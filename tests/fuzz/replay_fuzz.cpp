@@ -5,12 +5,10 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
-#include <limits>
-#include <random>
 #include <string>
 
 #include "fuzz_input.hpp"
+#include "json_mutation.hpp"
 #include "record_json.hpp"
 #include "replay_command.hpp"
 
@@ -23,40 +21,6 @@ std::string file_of(const std::uint8_t* data, std::size_t size) {
   static const int descriptor = memfd_create("replay", 0);
   if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
   return "/proc/self/fd/" + std::to_string(descriptor);
-}
-
-// What a number, a text or a list may be replaced by: each has been the end of some reader.
-const nlohmann::json kStrange[] = {nullptr,
-                                   true,
-                                   -1,
-                                   0,
-                                   1,
-                                   255,
-                                   std::numeric_limits<std::int32_t>::max(),
-                                   std::numeric_limits<std::int64_t>::min(),
-                                   std::numeric_limits<std::uint64_t>::max(),
-                                   -0.0,
-                                   1e-308,
-                                   1e308,
-                                   "",
-                                   "author",
-                                   nlohmann::json::array(),
-                                   nlohmann::json::object()};
-
-// Another value in one place of the document, or the place gone.
-std::string with_one_value_changed(nlohmann::json document, unsigned seed) {
-  std::minstd_rand random(seed);
-  const nlohmann::json leaves = document.flatten();
-  const auto draw = [&](std::size_t count) { return static_cast<std::ptrdiff_t>(random() % count); };
-  const auto leaf = std::next(leaves.begin(), draw(leaves.size()));
-  nlohmann::json::json_pointer place(leaf.key());
-  if (random() % 4 == 0 && !place.parent_pointer().empty()) place = place.parent_pointer();
-  nlohmann::json& value = document[place];
-  if (random() % 3 == 0)
-    value = *std::next(leaves.begin(), draw(leaves.size()));
-  else
-    value = kStrange[draw(std::size(kStrange))];
-  return document.dump();
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh PROGRAMS FOLDER SECONDS NAME...: fuzzes each NAME for so many seconds, as many at once as there are cores.
-# Starts from the seeds, goes on from what earlier runs left in FOLDER/corpus, and leaves inputs that failed in
-# FOLDER/findings.
+# run.sh PROGRAMS FOLDER SECONDS NAME...: fuzzes each NAME for so many seconds, as many at once as there are cores, or as
+# REGTUNE_FUZZ_JOBS says. Starts from the seeds, goes on from what earlier runs left in FOLDER/corpus, and leaves inputs
+# that failed in FOLDER/findings.
 set -euo pipefail
 programs=$1 folder=$2 seconds=$3
 shift 3
@@ -11,7 +11,8 @@ mkdir -p "$folder/findings"
 
 seeds_of() {
   case $1 in
-    source_scan | description) printf '%s\n' "$root"/kernels/*.cu "$root"/examples/*/* ;;
+    source_scan) printf '%s\n' "$root"/kernels/*.cu "$root"/examples/*/* ;;
+    description) printf '%s\n' "$root"/kernels/*.cu "$root"/examples/*/* "$here"/seeds/description/* ;;
     ncu) printf '%s\n' "$root"/tests/data/ncu/*.csv ;;
     *) printf '%s\n' "$here/seeds/$1"/* ;;
   esac
@@ -20,7 +21,7 @@ seeds_of() {
 # A compiler of kernels finds its seeds in texts of a few KiB, cubins and records are larger.
 longest_input() {
   case $1 in
-    cubin | replay) echo 32768 ;;
+    bundle | cubin | replay) echo 32768 ;;
     *) echo 8192 ;;
   esac
 }
@@ -41,4 +42,4 @@ fuzz() {
 }
 export -f fuzz seeds_of longest_input
 export programs folder seconds here root
-printf '%s\n' "$@" | xargs -P "$(nproc)" -I NAME bash -c 'fuzz NAME'
+printf '%s\n' "$@" | xargs -P "${REGTUNE_FUZZ_JOBS:-$(nproc)}" -I NAME bash -c 'fuzz NAME'

@@ -62,6 +62,7 @@ struct TunedBudget {
   int register_usage_level = -1;                   // ptxas's option, 0 to 10; -1: not given
   std::string instance = {};                       // of a kernel template: "scale<4, float>"
   std::map<std::string, std::string> macros = {};  // -D NAME=VALUE
+  bool spills_to_shared = false;                   // `statement` opens the kernel's body
 
   int registers_per_thread = 0;
   int spill_store_bytes = 0;
@@ -79,6 +80,8 @@ struct TunedBudget {
   std::string defines = {};
   // "__launch_bounds__(256, 3)", "__maxnreg__(64)", or empty: what the source says instead.
   std::string attribute = {};
+  // The first statement of the kernel's body, or empty: what the source says beside the attribute.
+  std::string statement = {};
   friend bool operator==(const TunedBudget&, const TunedBudget&) = default;
 };
 

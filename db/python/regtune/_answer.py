@@ -51,6 +51,7 @@ class Budget:
     attribute: str = ""  #: "__launch_bounds__(256, 3)", "__maxnreg__(64)"
     defines: str = ""  #: "-DUNROLL=4 -DTILE=16"
     instance: str = ""  #: of a kernel template: "scale<4, float>"
+    statement: str = ""  #: what the kernel's body begins with, beside the attribute
 
     def options(self) -> List[str]:
         """What the compiler is told of it: the cap and the macros, not the bound that only a source can say."""
@@ -91,7 +92,8 @@ class Answer:
         A register cap is an option. A bound is not: the source must say it, by the macro ``REGTUNE_BOUNDS_<kernel>``
         (or ``macro``) between ``__global__ void`` and the kernel's name, which the options define. Where the author's
         code is the best, or nothing is known, they do not, and the source's own ``#ifndef`` decides. Macros that were
-        tuned are defined too.
+        tuned are defined too. Where the budget spills to shared memory the kernel's body must open with a statement,
+        which is ``REGTUNE_BEGIN_<kernel>``: an ``#ifdef`` of it there serves both ways.
 
         ``in_source=True`` takes the best budget without a cap, which concerns every kernel of a source.
         """
@@ -99,7 +101,10 @@ class Answer:
         if budget.policy is Policy.AUTHORS_OWN:
             return budget.options()
         name = macro or "REGTUNE_BOUNDS_" + bare_name(self.signature)
-        return budget.options() + [f"-D{name}={budget.attribute}"]
+        options = budget.options() + [f"-D{name}={budget.attribute}"]
+        if budget.statement:
+            options.append(f"-DREGTUNE_BEGIN_{bare_name(self.signature)}={budget.statement}")
+        return options
 
 
 def bare_name(signature: str) -> str:
@@ -133,6 +138,7 @@ def budget_from(fields: BudgetFields) -> Budget:
         attribute=text(fields.attribute),
         defines=text(fields.defines),
         instance=text(fields.instance),
+        statement=text(fields.statement),
     )
 
 

@@ -68,6 +68,7 @@ class BudgetFields(ctypes.Structure):
         ("attribute", ctypes.c_char_p),
         ("defines", ctypes.c_char_p),
         ("instance", ctypes.c_char_p),
+        ("statement", ctypes.c_char_p),
     ]
 
 

@@ -13,7 +13,7 @@ import threading
 import unittest
 
 import regtune
-from regtune._answer import bare_name
+from regtune._answer import Budget, Policy, bare_name
 
 CACHE = os.environ["REGTUNE_TEST_CACHE"]
 H200 = regtune.Gpu("NVIDIA H200", 9, 0, 132)
@@ -52,6 +52,14 @@ class Lookup(unittest.TestCase):
         budget = regtune.Budget(defines="-DUNROLL=4 -DTYPE=unsigned int -DTILE=16", option="--maxrregcount=40")
         self.assertEqual(
             budget.options(), ["--maxrregcount=40", "-DUNROLL=4", "-DTYPE=unsigned int", "-DTILE=16"]
+        )
+
+    def test_what_the_body_begins_with_is_a_macro_beside_the_bounds(self):
+        statement = 'asm volatile(".pragma \\"enable_smem_spilling\\";");'
+        budget = Budget(policy=Policy.LAUNCH_BOUNDS, attribute="__launch_bounds__(256, 8)", statement=statement)
+        answer = regtune.Answer(rung=regtune.Rung.EXACT, signature="ns::f(float*)", best=budget)
+        self.assertEqual(
+            answer.options(), ["-DREGTUNE_BOUNDS_f=__launch_bounds__(256, 8)", f"-DREGTUNE_BEGIN_f={statement}"]
         )
 
     def test_the_authors_code_needs_no_options(self):
