@@ -53,15 +53,15 @@ constexpr int kLastCap = 255;
 // the order of their first answer.
 void write_trace(const std::string& file, const std::vector<CompileSpan>& spans, double back_end_start_s) {
   std::ofstream out(file);
-  out << "process,what,given_s,begun_s,ended_s,collected_s\n";
+  out << "process,what,given_s,begun_s,ended_s,collected_s,cpu_s\n";
   std::map<pid_t, std::size_t> number_of;
   for (const CompileSpan& span : spans) {
     const std::size_t number = number_of.emplace(span.process, number_of.size()).first->second;
     const bool is_cap = span.begun_s >= back_end_start_s && span.id <= kLastCap - kFirstCap && number > 0;
     const std::string what = is_cap ? fmt::format("cap {}", kFirstCap + span.id) : "plain NVRTC or the front end";
-    out << fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.4f}\n", number, what, span.given_s - back_end_start_s,
+    out << fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f}\n", number, what, span.given_s - back_end_start_s,
                        span.begun_s - back_end_start_s, span.ended_s - back_end_start_s,
-                       span.collected_s - back_end_start_s);
+                       span.collected_s - back_end_start_s, span.cpu_s);
   }
   if (!out.flush()) throw Error(ErrorKind::internal, fmt::format("{}: cannot be written", file));
 }

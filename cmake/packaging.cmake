@@ -9,6 +9,18 @@ set(regtune_cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/regtune)
 
 install(TARGETS regtune RUNTIME COMPONENT program)
 
+# What the program says about itself, in the places where shells and man look for it.
+set(shown ${CMAKE_CURRENT_BINARY_DIR}/shown)
+file(MAKE_DIRECTORY ${shown})
+add_custom_command(TARGET regtune POST_BUILD VERBATIM
+  COMMAND sh -c "\"$1\" completion bash >regtune && \"$1\" completion zsh >_regtune && \"$1\" completion fish >regtune.fish && \"$1\" help man >regtune.1"
+    regtune $<TARGET_FILE:regtune>
+  WORKING_DIRECTORY ${shown})
+install(FILES ${shown}/regtune DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
+install(FILES ${shown}/_regtune DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+install(FILES ${shown}/regtune.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+install(FILES ${shown}/regtune.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+
 set_target_properties(regtune_db_shared PROPERTIES EXPORT_NAME db)
 set_target_properties(regtune_db PROPERTIES EXPORT_NAME db_static)
 set_target_properties(regtune_jit_shared PROPERTIES EXPORT_NAME jit)

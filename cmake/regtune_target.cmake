@@ -48,13 +48,13 @@ function(regtune_target target)
     if(arg_ANALYZE)
       set(product ${folder}/${name}.txt)
       add_custom_command(OUTPUT ${product}
-        COMMAND ${REGTUNE_PROGRAM} analyze ${command} > ${product}.part
+        COMMAND ${REGTUNE_PROGRAM} analyze --no-config ${command} > ${product}.part
         COMMAND ${CMAKE_COMMAND} -E rename ${product}.part ${product}
         DEPENDS ${file} ${REGTUNE_PROGRAM} ${arg_DEPENDS} COMMENT "regtune analyze ${source}" VERBATIM)
     else()
       set(product ${folder}/${name}.checked)
       add_custom_command(OUTPUT ${product}
-        COMMAND ${REGTUNE_PROGRAM} check ${command}
+        COMMAND ${REGTUNE_PROGRAM} check --no-config ${command}
         COMMAND ${CMAKE_COMMAND} -E touch ${product}
         DEPENDS ${file} ${REGTUNE_PROGRAM} ${arg_DEPENDS} COMMENT "regtune check ${source}" VERBATIM)
     endif()
@@ -72,7 +72,7 @@ function(regtune_target target)
       list(APPEND arg_DEPENDS ${cache_file})
     endif()
     add_custom_command(OUTPUT ${header}
-      COMMAND ${REGTUNE_PROGRAM} export ${arg_KERNELS} --format header -o ${header} ${cache}
+      COMMAND ${REGTUNE_PROGRAM} export --no-config ${arg_KERNELS} --format header -o ${header} ${cache}
       DEPENDS ${REGTUNE_PROGRAM} ${arg_DEPENDS} COMMENT "regtune export ${arg_EXPORT}" VERBATIM)
     target_include_directories(${target} PRIVATE ${header_folder})
     list(APPEND products ${header})

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace regtune {
 namespace {
@@ -36,6 +37,21 @@ std::uint64_t hash_of(const Question& q) {
   const auto wide = [](unsigned value) { return std::uint64_t{value}; };
   const std::uint64_t block = wide(q.block.x) << 40 | wide(q.block.y) << 20 | wide(q.block.z);
   return mixed(hash_of(q.kernel, 1) ^ sizes ^ block ^ wide(static_cast<unsigned>(q.sm_count)) << 52);
+}
+
+// Wherever two questions fall together, the later one takes the place.
+std::size_t place_of(const regtune_key& key, const regtune_gpu& gpu) {
+  const auto address = [](const char* text) {
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(text));
+  };
+  std::uint64_t mix = address(key.kernel) * 0x9e3779b97f4a7c15u + address(gpu.name);  // 2^64 over the golden ratio
+  for (std::size_t at = 0; at < key.size_count; ++at)
+    mix = (mix ^ static_cast<std::uint64_t>(key.sizes[at].value)) * 0x9e3779b97f4a7c15u;
+  return mix >> 55;
+}
+
+std::string_view view(const char* text) {
+  return text ? std::string_view(text) : std::string_view();
 }
 
 bool is_whole(const Question& question) {
@@ -73,8 +89,8 @@ bool same_answer(const Answer& a, const Answer& b) {
 struct AnswerIndex::Entry {
   Entry(const Question& question, std::uint64_t hash_of_it) : hash(hash_of_it), asked(question) {
     std::size_t length = asked.kernel.size() + asked.gpu_name.size() + asked.source_tag.size() + asked.compiler.size() +
-                         asked.driver.size();
-    for (const SizeView& size : question.sizes) length += size.name_length;
+                         asked.driver.size() + 5;
+    for (const SizeView& size : question.sizes) length += size.name_length + 1;
     texts.reserve(length);  // what keep() gives stays where it is
     asked.kernel = keep(asked.kernel);
     asked.gpu_name = keep(asked.gpu_name);
@@ -97,7 +113,24 @@ struct AnswerIndex::Entry {
   std::string_view keep(std::string_view text) {
     const std::size_t at = texts.size();
     texts += text;
-    return std::string_view(texts).substr(at);
+    texts += '\0';
+    return std::string_view(texts).substr(at, text.size());
+  }
+
+  // Whether it is this very question, its sizes in this order. Requires: all its texts came from C, so that each ends
+  // at its first zero.
+  bool is_for(const regtune_key& key, const regtune_gpu& gpu) const {
+    const auto is = [](std::string_view ours, const char* theirs) {
+      return theirs ? std::strcmp(ours.data(), theirs) == 0 : ours.empty();
+    };
+    if (asked.sm_count != gpu.sm_count || asked.compute_major != gpu.compute_major ||
+        asked.compute_minor != gpu.compute_minor || asked.memory_clock_mhz != gpu.memory_clock_mhz ||
+        asked.block != Dim3{key.block[0], key.block[1], key.block[2]} || sizes.size() != key.size_count)
+      return false;
+    for (std::size_t at = 0; at < sizes.size(); ++at)
+      if (sizes[at].value != key.sizes[at].value || !is(sizes[at].text(), key.sizes[at].name)) return false;
+    return is(asked.kernel, key.kernel) && is(asked.gpu_name, gpu.name) && is(asked.source_tag, key.source_tag) &&
+           is(asked.compiler, key.compiler) && is(asked.driver, key.driver);
   }
 
   bool is_for(const Question& q) const {
@@ -154,32 +187,53 @@ AnswerIndex::AnswerIndex(std::vector<std::filesystem::path> files, std::chrono::
 
 AnswerIndex::~AnswerIndex() = default;
 
-const AnswerIndex::Kept* AnswerIndex::find_kept(const Question& question, std::uint64_t hash) {
-  look_for_changes_if_due();
+bool AnswerIndex::is_current(const Entry& entry) const {
+  return entry.generation.load(std::memory_order_acquire) == generation_.load(std::memory_order_acquire);
+}
+
+const AnswerIndex::Entry* AnswerIndex::find_entry(const Question& question, std::uint64_t hash) const {
   const Entry* entry = table_.load(std::memory_order_acquire)->find(question, hash);
-  if (!entry || entry->generation.load(std::memory_order_acquire) != generation_.load(std::memory_order_acquire))
-    return nullptr;
-  return entry->kept.load(std::memory_order_acquire);
+  return entry && is_current(*entry) ? entry : nullptr;
 }
 
 Answer AnswerIndex::find(const Question& question) {
+  look_for_changes_if_due();
   const std::uint64_t hash = hash_of(question);
-  if (const Kept* kept = find_kept(question, hash)) return kept->answer;
+  if (const Entry* entry = find_entry(question, hash)) return entry->kept.load(std::memory_order_acquire)->answer;
   return find_slowly(question, hash);
 }
 
-regtune_status AnswerIndex::find(const Question& question, regtune_answer& out) {
-  const std::uint64_t hash = hash_of(question);
-  const std::size_t size = out.size;
-  if (const Kept* kept = find_kept(question, hash)) {
-    if (kept->answer) out = kept->in_c;
+regtune_status AnswerIndex::find(const regtune_key& key, const regtune_gpu& gpu, regtune_answer& out) {
+  if (key.size_count > most_sizes) return REGTUNE_BAD_KEY;
+  const auto give = [&](const Answer& answer, const regtune_answer& in_c) {
+    const std::size_t size = out.size;
+    if (answer) out = in_c;
     out.size = size;
-    return status_of(kept->answer);
+    return status_of(answer);
+  };
+  look_for_changes_if_due();
+  std::atomic<const Entry*>& recent = recent_[place_of(key, gpu)];
+  const Entry* entry = recent.load(std::memory_order_acquire);
+  if (!entry || !is_current(*entry) || !entry->is_for(key, gpu)) {
+    SizeViews sizes(key.size_count);
+    for (std::size_t at = 0; at < key.size_count; ++at) {
+      const std::string_view name = view(key.sizes[at].name);
+      sizes[at] = {name.data(), name.size(), key.sizes[at].value};
+    }
+    const Question question{view(key.kernel),     sizes.all(),         {key.block[0], key.block[1], key.block[2]},
+                            view(key.source_tag), view(key.compiler),  view(key.driver),
+                            view(gpu.name),       gpu.compute_major,   gpu.compute_minor,
+                            gpu.sm_count,         gpu.memory_clock_mhz};
+    const std::uint64_t hash = hash_of(question);
+    entry = find_entry(question, hash);
+    if (!entry) {
+      const Answer answer = find_slowly(question, hash);
+      return give(answer, c_answer(answer));
+    }
+    recent.store(entry, std::memory_order_release);
   }
-  const Answer answer = find_slowly(question, hash);
-  if (answer) out = c_answer(answer);
-  out.size = size;
-  return status_of(answer);
+  const Kept& kept = *entry->kept.load(std::memory_order_acquire);
+  return give(kept.answer, kept.in_c);
 }
 
 // One thread looks, the others go on with what there is. The first look is find_slowly's.

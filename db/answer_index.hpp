@@ -1,8 +1,9 @@
 #pragma once
 // The answers that were asked for, in memory, for any number of threads. The hot path reads a coarse clock and an
-// immutable table: no lock, no system call, no allocation. What it does not find is looked up under a lock, in the
-// files' rows of that kernel alone. Tables and answers live as long as the index, so that nobody waits for readers; an
-// answer is replaced only where it changed.
+// immutable table: no lock, no system call, no allocation. A question of C is found by the addresses of its texts,
+// which are those of the last time at most call sites, and compared text by text; by its contents where that fails.
+// What it does not find is looked up under a lock, in the files' rows of that kernel alone. Tables and answers live as
+// long as the index, so that nobody waits for readers; an answer is replaced only where it changed.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -68,7 +69,7 @@ class AnswerIndex {
   // What it points to lives as long as the index. Throws std::bad_alloc.
   Answer find(const Question& question);
   // The same for C: fills `out`, but for its size, and only where the status is REGTUNE_OK.
-  regtune_status find(const Question& question, regtune_answer& out);
+  regtune_status find(const regtune_key& key, const regtune_gpu& gpu, regtune_answer& out);
 
   std::vector<std::string> problems();
   std::vector<std::filesystem::path> files() const;
@@ -82,7 +83,8 @@ class AnswerIndex {
     regtune_answer in_c;
   };
   // Null where nothing is kept that is still right.
-  const Kept* find_kept(const Question& question, std::uint64_t hash);
+  const Entry* find_entry(const Question& question, std::uint64_t hash) const;
+  bool is_current(const Entry& entry) const;
   void look_for_changes_if_due();
   void look_for_changes();  // holds the lock
   Answer find_slowly(const Question& question, std::uint64_t hash);
@@ -93,7 +95,8 @@ class AnswerIndex {
   const bool accept_stale_;
   std::atomic<const Table*> table_{nullptr};
   std::atomic<std::int64_t> next_look_ns_{0};
-  std::atomic<std::uint64_t> generation_{1};  // rises when any answer may have changed
+  std::atomic<std::uint64_t> generation_{1};             // rises when any answer may have changed
+  std::array<std::atomic<const Entry*>, 512> recent_{};  // by the addresses of a question of C
 
   std::mutex mutex_;  // all below
   bool has_looked_ = false;

@@ -24,28 +24,6 @@ bool is_set(const T* structure) {
   return structure && structure->size >= sizeof(T);
 }
 
-regtune_status find(regtune_cache& cache, const regtune_key& key, const regtune_gpu& gpu, regtune_answer& answer) {
-  if (key.size_count > most_sizes) return REGTUNE_BAD_KEY;
-  SizeViews sizes(key.size_count);
-  for (std::size_t at = 0; at < key.size_count; ++at) {
-    const std::string_view name = view(key.sizes[at].name);
-    sizes[at] = {name.data(), name.size(), key.sizes[at].value};
-  }
-  Question question;
-  question.kernel = view(key.kernel);
-  question.sizes = sizes.all();
-  question.block = {key.block[0], key.block[1], key.block[2]};
-  question.source_tag = view(key.source_tag);
-  question.compiler = view(key.compiler);
-  question.driver = view(key.driver);
-  question.gpu_name = view(gpu.name);
-  question.compute_major = gpu.compute_major;
-  question.compute_minor = gpu.compute_minor;
-  question.sm_count = gpu.sm_count;
-  question.memory_clock_mhz = gpu.memory_clock_mhz;
-  return cache.index.find(question, answer);
-}
-
 }  // namespace
 
 extern "C" {
@@ -82,7 +60,7 @@ regtune_status regtune_find(regtune_cache* cache, const regtune_key* key, const 
   if (!cache || !is_set(key) || !is_set(gpu) || !is_set(answer) || (key->size_count != 0 && !key->sizes))
     return REGTUNE_BAD_CALL;
   try {
-    return find(*cache, *key, *gpu, *answer);
+    return cache->index.find(*key, *gpu, *answer);
   } catch (...) {
     return REGTUNE_NO_MEMORY;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace regtune {
 namespace {
@@ -116,6 +117,7 @@ std::string gpu_model_key(std::string_view name) {
 }
 
 FieldHash& FieldHash::add(std::string_view tag, std::string_view value) {
+  if (bytes_.empty()) bytes_.reserve(1024);  // a look-up hashes each row that it reads
   append_length(bytes_, tag.size());
   bytes_ += tag;
   append_length(bytes_, value.size());
@@ -124,7 +126,9 @@ FieldHash& FieldHash::add(std::string_view tag, std::string_view value) {
 }
 
 FieldHash& FieldHash::add(std::string_view tag, std::int64_t value) {
-  return add(tag, std::to_string(value));
+  char digits[24];
+  const char* end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+  return add(tag, {digits, static_cast<std::size_t>(end - digits)});
 }
 
 std::string FieldHash::hex() const {
@@ -135,6 +139,7 @@ std::string content_hash(std::string_view bytes) {
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
   std::string hex;
+  hex.reserve(2 * sizeof canonical.digest);
   for (const unsigned char byte : canonical.digest) {
     hex += "0123456789abcdef"[byte >> 4];
     hex += "0123456789abcdef"[byte & 15];

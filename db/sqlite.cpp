@@ -161,15 +161,17 @@ Database Database::open(const fs::path& file, Mode mode, std::chrono::millisecon
   const fs::file_status status = fs::status(file, error);
   refuse_what_is_no_database(file, status);
   if (mode == Mode::read_only && !fs::exists(status)) {
-    throw Error(ErrorKind::cache_unusable, "cache " + file.string() + " does not exist");
+    throw Error(ErrorKind::cache_unusable, "cache " + file.string() + " does not exist; check the path");
   }
   // Absolute, so that no name has a meaning of its own to SQLite (":memory:").
   const std::string name = fs::absolute(file).string();
   Database database = connect(name, mode, false, patience);
+  const char* const look = "SELECT 1 FROM sqlite_schema";  // reads the file for the first time
   if (mode == Mode::read_only) {
     // A file with a write-ahead log needs a second file beside it, which a read-only folder cannot get. When
     // the log was written back, the file alone is whole and nobody can change it: SQLite's immutable mode.
-    const int code = sqlite3_exec(database.handle_.get(), "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr);
+    const int code = sqlite3_exec(database.handle_.get(), look, nullptr, nullptr, nullptr);
+    if (code == SQLITE_OK) return database;
     const int primary = code & 0xff;
     if (primary == SQLITE_CANTOPEN || primary == SQLITE_READONLY) {
       const auto log_bytes = fs::file_size(name + "-wal", error);
@@ -178,7 +180,7 @@ Database Database::open(const fs::path& file, Mode mode, std::chrono::millisecon
   } else if (sqlite3_db_readonly(database.handle_.get(), "main") == 1) {
     fail_read_only(name);
   }
-  database.execute("SELECT 1 FROM sqlite_schema");
+  database.execute(look);
   // With a write-ahead log, only a power cut can take the last transactions; a killed process loses none.
   if (mode == Mode::read_write_create) database.execute("PRAGMA synchronous = NORMAL");
   return database;

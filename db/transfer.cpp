@@ -336,14 +336,16 @@ void export_runs(const fs::path& cache, const std::vector<std::int64_t>& runs, c
   std::error_code failure;
   fs::rename(fresh, file, failure);
   if (failure)
-    throw Error(ErrorKind::cache_read_only, file.string() + ": cannot be written (" + failure.message() + ")");
+    throw Error(ErrorKind::cache_read_only, file.string() + ": cannot be written (" + failure.message() +
+                                                "); name a file in a folder that you may write in");
 }
 
 MergeReport merge_file(const fs::path& from_file, const fs::path& into_file) {
   Database from = open_foreign(from_file);
   std::error_code error;
   if (fs::equivalent(from_file, into_file, error))
-    throw Error(ErrorKind::usage, from_file.string() + ": cannot be merged into itself");
+    throw Error(ErrorKind::usage,
+                from_file.string() + ": cannot be merged into itself; name another file, or another --cache");
   Database into = open_for_writing(into_file);
   MergeReport report;
   Transaction transaction(into);

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 Database open_cache(const fs::path& file, Database::Mode mode) {
   std::error_code error;
-  if (!fs::exists(file, error)) throw Error(ErrorKind::file_not_found, file.string() + ": there is no cache there yet");
+  if (!fs::exists(file, error))
+    throw Error(ErrorKind::file_not_found, file.string() + ": there is no cache there yet; the first tuning makes one");
   Database database = Database::open(file, mode);
   if (mode == Database::Mode::read_write_create) bring_forward(database);
   if (schema_state(database) != SchemaState::current) database.refuse("holds nothing, or is of an earlier version");

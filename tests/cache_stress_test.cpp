@@ -47,12 +47,15 @@ TunedAs tuned_as(int writer, int run) {
 
 // As a tuning does it: begin, each trial, a round after each, finish.
 void tune_into(Store& store, int writer, int run, int trials) {
-  const TuningRecord record = tuned_record(tuned_as(writer, run));
+  TuningRecord record = tuned_record(tuned_as(writer, run));
+  for (int trial = static_cast<int>(record.trials.size()); trial < trials; ++trial) {
+    record.trials.push_back(record.trials[static_cast<std::size_t>(trial) % 3]);
+    record.trials.back().variant.id = trial;
+  }
+  record.trials.resize(static_cast<std::size_t>(trials));
   const std::int64_t id = store.begin(record);
   for (int trial = 0; trial < trials; ++trial) {
-    Trial next = record.trials[static_cast<std::size_t>(trial) % 3];
-    next.variant.id = trial;
-    store.set_outcome(id, next);
+    store.set_outcome(id, record.trials[static_cast<std::size_t>(trial)]);
     store.add_round(id, Phase::race, trial, std::vector<RoundSample>{{trial, 1.0 + trial}});
   }
   store.finish(id, record);

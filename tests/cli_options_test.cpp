@@ -4,15 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "regtune/error.hpp"
 
 namespace regtune {
 namespace {
 
-constexpr CliCommand kCommands[] = {CliCommand::tune,   CliCommand::analyze, CliCommand::check,
-                                    CliCommand::init,   CliCommand::lookup,  CliCommand::tag,
-                                    CliCommand::verify, CliCommand::replay,  CliCommand::bundle};
+CliValues parse_options(CliCommand command, const std::vector<std::string>& arguments) {
+  return regtune::parse_options(subcommand(command), arguments);
+}
 
 std::string refusal(CliCommand command, const std::vector<std::string>& arguments) {
   try {
@@ -48,11 +49,57 @@ TEST(CliOptions, TellWhatWasNotGivenFromWhatWas) {
 }
 
 TEST(CliOptions, EveryCommandHasHelpAndNeedsNoSubjectForIt) {
-  for (const CliCommand command : kCommands) {
-    EXPECT_TRUE(parse_options(command, {"--help"}).flag("help"));
-    EXPECT_NE(help_text(command).find("--json"), std::string::npos);
-    EXPECT_NE(refusal(command, {}).find("is missing"), std::string::npos);
-    EXPECT_NE(refusal(command, {"a", "b"}).find("a b"), std::string::npos);
+  for (const Subcommand& command : subcommands()) {
+    EXPECT_TRUE(regtune::parse_options(command, {"--help"}).flag("help")) << command.name;
+    if (command.subjects.least > 0) {
+      EXPECT_NE(refusal(command.id, {}).find("is missing"), std::string::npos) << command.name;
+    }
+    if (command.subjects.most == 1) {
+      EXPECT_NE(refusal(command.id, {"a", "b"}).find("a b"), std::string::npos) << command.name;
+    }
+  }
+}
+
+TEST(CliOptions, OfOneCommandHaveNamesOfTheirOwn) {
+  for (const Subcommand& command : subcommands()) {
+    std::set<std::string> names;
+    std::set<char> letters;
+    for (const OptionGroup& group : command.groups)
+      for (const CliOption& option : group.options) {
+        EXPECT_TRUE(names.insert(option.name).second) << command.name << " --" << option.name;
+        EXPECT_TRUE(option.letter == '\0' || letters.insert(option.letter).second) << command.name << option.name;
+        EXPECT_FALSE(option.help.empty()) << option.name;
+        EXPECT_EQ(option.takes_value(), !option.value.empty()) << option.name;
+      }
+    EXPECT_TRUE(find_option(command, "help") && find_option(command, "no-config")) << command.name;
+  }
+}
+
+// The words behind "regtune", as a shell would make them of the example.
+std::vector<std::string> words_of(const std::string& example) {
+  std::vector<std::string> words;
+  bool in_quotes = false;
+  bool in_word = false;
+  for (const char letter : example) {
+    if (letter == '\'') in_quotes = !in_quotes;
+    if (letter == '\'' || (letter == ' ' && !in_quotes)) {
+      in_word = in_word && letter != ' ';
+      continue;
+    }
+    if (!in_word) words.emplace_back();
+    in_word = true;
+    words.back() += letter;
+  }
+  return words;
+}
+
+TEST(CliOptions, EveryExampleIsUnderstood) {
+  for (const Subcommand& command : subcommands()) {
+    std::vector<std::string> words = words_of(command.example);
+    if (words.front() != "regtune") continue;  // the shell's own, around a regtune
+    words.erase(words.begin());
+    if (words.front() == command.name) words.erase(words.begin());
+    EXPECT_NO_THROW(regtune::parse_options(command, words)) << command.example;
   }
 }
 

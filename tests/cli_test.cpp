@@ -69,13 +69,13 @@ TEST(Cli, ChoosesTheCompiler) {
   EXPECT_EQ(std::get<CheckRequest>(check.what).compiler.only, FrontEnd::nvrtc);
   const Command study = parse_command_line({"analyze", "k.cu", "--compiler", "nvcc"});
   EXPECT_EQ(std::get<AnalyzeCommand>(study.what).request.compiler.only, FrontEnd::nvcc);
-  EXPECT_TRUE(holds(refusal({"k.cu", "--compiler", "clang"}), "there are nvrtc and nvcc"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--compiler", "clang"}), "there are nvrtc, nvcc"));
 }
 
 TEST(Cli, ConfirmsByNvccOnly) {
   EXPECT_FALSE(tune_of({"k.cu"}).request.confirm_by_nvcc);
   EXPECT_TRUE(tune_of({"k.cu", "--confirm", "nvcc"}).request.confirm_by_nvcc);
-  EXPECT_TRUE(holds(refusal({"k.cu", "--confirm", "clang"}), "there is nvcc only"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--confirm", "clang"}), "there is only nvcc"));
 }
 
 TEST(Cli, IncludesFoldersAndFiles) {
@@ -127,7 +127,10 @@ TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   const Command command = parse_command_line({"k.cu"});
   EXPECT_FALSE(command.json);
   EXPECT_FALSE(command.quiet);
+  EXPECT_FALSE(command.verbose);
   const TuneCommand tune = tune_of({"k.cu"});
+  EXPECT_TRUE(tune.style.plot);
+  EXPECT_EQ(tune.style.color, Color::automatic);
   const TuneRequest& request = tune.request;
   EXPECT_EQ(request.source, "k.cu");
   EXPECT_FALSE(request.architecture);
@@ -246,7 +249,7 @@ TEST(Cli, AbbreviationsAreNotGuessed) {
   EXPECT_TRUE(holds(refusal({"k.cu", "--kern", "x"}), "--kern"));
   EXPECT_TRUE(holds(refusal({"k.cu", "--rec=r.json"}), "--rec"));
   EXPECT_TRUE(holds(refusal({"lookup", "k", "--js"}), "--js"));
-  EXPECT_TRUE(holds(refusal({"k.cu", "--unknown"}), "regtune --help"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--unknown"}), "regtune tune --help"));
   refusal({"k.cu", "-x"});
 }
 
@@ -267,10 +270,103 @@ TEST(Cli, ValuesThatAreNoNumbersAreRefused) {
   EXPECT_TRUE(holds(refusal({"k.cu", "--set"}), "--set")) << "the value is missing";
 }
 
-TEST(Cli, OneSourceAtATime) {
-  EXPECT_TRUE(holds(refusal({"a.cu", "b.cu"}), "a.cu b.cu"));
+TEST(Cli, SeveralSourcesAreTunedOneAfterTheOther) {
+  const TuneCommand tune = tune_of({"a.cu", "b.cu", "--cold", "c.cu", "--", "-DX"});
+  EXPECT_EQ(tune.request.source, "a.cu");
+  ASSERT_EQ(tune.others.size(), 2u);
+  EXPECT_EQ(tune.others[0].source, "b.cu");
+  EXPECT_EQ(tune.others[1].source, "c.cu");
+  for (const TuneRequest& other : tune.others) {
+    EXPECT_TRUE(other.measure.cold);
+    EXPECT_EQ(other.flags.options, Arguments{"-DX"});
+  }
+  EXPECT_TRUE(tune_of({"a.cu"}).others.empty());
+  EXPECT_TRUE(holds(refusal({"a.cu", "b.cu", "--record", "r.json"}), "one run"));
+  EXPECT_TRUE(holds(refusal({"a.cu", "b.cu", "--show-source"}), "a.cu b.cu"));
+  EXPECT_TRUE(holds(refusal({"analyze", "a.cu", "b.cu"}), "a.cu b.cu"));
   EXPECT_TRUE(holds(refusal({"--all"}), "KERNEL.cu is missing"));
   EXPECT_TRUE(holds(refusal({"--all", "--", "k.cu"}), "KERNEL.cu is missing"));
+}
+
+TEST(Cli, ADashIsASource) {
+  EXPECT_EQ(tune_of({"-"}).request.source, "-");
+  EXPECT_EQ(tune_of({"tune", "-", "--all"}).request.source, "-");
+}
+
+TEST(Cli, AMisspeltCommandIsAskedBack) {
+  EXPECT_TRUE(holds(refusal({"anlyze", "k.cu"}), "did you mean regtune analyze?"));
+  EXPECT_TRUE(holds(refusal({"looku", "decay"}), "did you mean regtune lookup?"));
+  EXPECT_EQ(tune_of({"kernel"}).request.source, "kernel") << "like no command";
+  EXPECT_EQ(tune_of({"./anlyze"}).request.source, "./anlyze") << "a path";
+}
+
+TEST(Cli, AMisspeltOptionIsAskedBack) {
+  EXPECT_TRUE(holds(refusal({"k.cu", "--marign", "1"}), "did you mean --margin?"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--kern", "x"}), "did you mean --kernel?"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--baseline", "x"}), "it is one of regtune check"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--compiler", "nvc"}), "did you mean nvcc?"));
+}
+
+TEST(Cli, TheConfigFileSaysWhatTheCommandLineDoesNot) {
+  const auto config = [] {
+    return config_from_text(
+        "margin = 2\nquiet = true\ninclude-dir = [\"a\", \"b\"]\ngpu = \"H200\"\n\n[check]\n"
+        "max-registers = 64\nmargin-is-not-here = 1\n",
+        "c.toml");
+  };
+  EXPECT_THROW(parse_command_line({"k.cu"}, config), Error) << "an option that check does not have";
+  const auto good = [] {
+    return config_from_text(
+        "margin = 2\nquiet = true\ncold = false\ninclude-dir = [\"a\", \"b\"]\ngpu = \"H200\"\n"
+        "[check]\nmax-registers = 64\ninclude-dir = \"c\"\n",
+        "c.toml");
+  };
+  const Command tuned = parse_command_line({"k.cu"}, good);
+  const auto& tune = std::get<TuneCommand>(tuned.what);
+  EXPECT_DOUBLE_EQ(tune.request.measure.margin, 0.02);
+  EXPECT_TRUE(tuned.quiet);
+  EXPECT_FALSE(tune.request.measure.cold);
+  EXPECT_EQ(tune.request.flags.include_folders, (Arguments{"a", "b"}));
+  const Command typed = parse_command_line({"k.cu", "--margin", "3", "-I", "d"}, good);
+  EXPECT_DOUBLE_EQ(std::get<TuneCommand>(typed.what).request.measure.margin, 0.03);
+  EXPECT_EQ(std::get<TuneCommand>(typed.what).request.flags.include_folders, Arguments{"d"});
+  const Command checked = parse_command_line({"check", "k.cu"}, good);
+  EXPECT_EQ(std::get<CheckRequest>(checked.what).limits.max_registers, 64);
+  EXPECT_EQ(std::get<CheckRequest>(checked.what).flags.include_folders, Arguments{"c"}) << "its own table wins";
+  EXPECT_DOUBLE_EQ(std::get<TuneCommand>(parse_command_line({"k.cu", "--no-config"}, good).what).request.measure.margin,
+                   MeasureSettings{}.margin);
+}
+
+std::string config_refusal(const Arguments& arguments, const std::string& text) {
+  try {
+    parse_command_line(arguments, [&] { return config_from_text(text, "c.toml"); });
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << text << " was understood";
+  return "";
+}
+
+TEST(Cli, AMistakeInTheConfigFileIsToldWithItsLine) {
+  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "cold = true\nmarign = 1\n"), "c.toml:2: marign is no option"));
+  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "marign = 1\n"), "did you mean margin?"));
+  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "[tun]\ncold = true\n"), "did you mean tune?"));
+  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "cold = 1\n"), "true or false"));
+  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "margin = true\n"), "takes a value"));
+  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "\nmargin = 99\n"), "c.toml:2: margin 99: must lie between"));
+  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "jobs = \"many\"\n"), "c.toml:1"));
+  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "margin = {}\nx ="), "c.toml:2"));
+  EXPECT_TRUE(holds(config_refusal({"lookup", "k"}, "compiler = \"gcc\"\n[tune]\nhelp = true\n"), "command line"));
+}
+
+TEST(Cli, NoConfigFileStandsInTheWayOfHelp) {
+  const auto broken = []() -> Config { throw Error(ErrorKind::usage, "broken"); };
+  EXPECT_THROW(parse_command_line({"k.cu"}, broken), Error);
+  for (const Arguments& arguments : {Arguments{}, Arguments{"--help"}, Arguments{"k.cu", "--help"}, Arguments{"help"},
+                                     Arguments{"completion", "bash"}, Arguments{"help", "man"}})
+    EXPECT_TRUE(std::holds_alternative<ShowText>(parse_command_line(arguments, broken).what));
+  EXPECT_TRUE(std::holds_alternative<ShowVersions>(parse_command_line({"--version"}, broken).what));
 }
 
 TEST(Cli, LookupIsASubcommand) {
@@ -308,20 +404,28 @@ TEST(Cli, LookupTakesNoOptionsOfATuning) {
 TEST(Cli, OnlyTheFirstWordIsASubcommand) {
   EXPECT_EQ(tune_of({"./lookup"}).request.source, "./lookup");
   EXPECT_EQ(tune_of({"--json", "lookup"}).request.source, "lookup");
-  refusal({"k.cu", "lookup"});
+  EXPECT_EQ(tune_of({"k.cu", "lookup"}).others.at(0).source, "lookup");
+  EXPECT_EQ(tune_of({"tune", "lookup"}).request.source, "lookup");
 }
 
 TEST(Cli, HelpAndVersionAreTexts) {
-  const std::string help = text_of({"--help"});
-  for (const char* part : {"usage: regtune KERNEL.cu", "--set", "--margin", "--cache", "regtune lookup"})
-    EXPECT_TRUE(holds(help, part)) << part;
-  EXPECT_EQ(text_of({}), help) << "no argument at all: help";
-  EXPECT_EQ(text_of({"-h"}), help);
-  EXPECT_EQ(text_of({"k.cu", "--help"}), help);
+  const std::string overview = text_of({"--help"});
+  EXPECT_TRUE(holds(overview, "usage: regtune"));
+  EXPECT_EQ(text_of({}), overview) << "no argument at all: help";
+  EXPECT_EQ(text_of({"-h"}), overview);
+  EXPECT_EQ(text_of({"help"}), overview);
+  const std::string tune = text_of({"k.cu", "--help"});
+  for (const char* part : {"usage: regtune tune KERNEL.cu", "--set", "--margin", "--cache"})
+    EXPECT_TRUE(holds(tune, part)) << part;
+  EXPECT_EQ(text_of({"tune", "--help"}), tune);
+  EXPECT_EQ(text_of({"help", "tune"}), tune);
   const std::string lookup = text_of({"lookup", "--help"});
   EXPECT_TRUE(holds(lookup, "--gpu"));
   EXPECT_FALSE(holds(lookup, "--margin"));
-  EXPECT_EQ(text_of({"--version"}).rfind("regtune ", 0), 0u);
+  EXPECT_TRUE(holds(text_of({"help", "exit-codes"}), "20  no GPU"));
+  EXPECT_TRUE(holds(refusal({"help", "tnue"}), "did you mean tune?"));
+  EXPECT_TRUE(holds(refusal({"completion", "bsh"}), "did you mean bash?"));
+  EXPECT_TRUE(std::holds_alternative<ShowVersions>(parse_command_line({"--version"}).what));
 }
 
 TEST(Cli, JsonIsNoticedHoweverWrongTheRestIs) {
@@ -383,7 +487,7 @@ TEST(Cli, UnderstandsAReplay) {
   EXPECT_TRUE(holds(refusal({"replay"}), "FILE is missing"));
   EXPECT_TRUE(holds(refusal({"replay", "a", "b"}), "a b"));
   EXPECT_TRUE(holds(refusal({"replay", "a", "--confidence", "100"}), "--confidence"));
-  EXPECT_TRUE(holds(refusal({"replay", "a", "--", "-O3"}), "takes no compiler options"));
+  EXPECT_TRUE(holds(refusal({"replay", "a", "--", "-O3"}), "and takes no compiler options"));
   EXPECT_TRUE(holds(text_of({"replay", "--help"}), "--confidence"));
 }
 
@@ -399,7 +503,7 @@ TEST(Cli, UnderstandsAVerification) {
   EXPECT_EQ(request->device, 1);
   EXPECT_EQ(request->budget_s, 5);
   EXPECT_TRUE(holds(refusal({"verify"}), "KERNEL is missing"));
-  EXPECT_TRUE(holds(refusal({"verify", "k", "--", "-O3"}), "takes no compiler options"));
+  EXPECT_TRUE(holds(refusal({"verify", "k", "--", "-O3"}), "and takes no compiler options"));
   EXPECT_TRUE(holds(text_of({"verify", "--help"}), "--budget"));
 }
 
@@ -414,6 +518,15 @@ TEST(Cli, UnderstandsAnInit) {
   EXPECT_EQ(init->flags.options, Arguments{"-O3"});
   EXPECT_TRUE(holds(refusal({"init"}), "KERNEL.cu is missing"));
   EXPECT_TRUE(holds(text_of({"init", "--help"}), "--print"));
+}
+
+TEST(Cli, APictureAndColoursCanBeLeftOut) {
+  const TuneCommand tune = tune_of({"k.cu", "--no-plot", "--color", "never"});
+  EXPECT_FALSE(tune.style.plot);
+  EXPECT_EQ(tune.style.color, Color::never);
+  EXPECT_EQ(tune_of({"k.cu", "--color=always"}).style.color, Color::always);
+  EXPECT_TRUE(holds(refusal({"k.cu", "--color", "no"}), "auto, always, never"));
+  EXPECT_TRUE(parse_command_line({"k.cu", "-v"}).verbose);
 }
 
 TEST(Cli, BuffersAreRestoredUnlessAskedOtherwise) {

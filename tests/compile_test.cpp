@@ -102,10 +102,20 @@ std::size_t children() {
       std::count_if(parent_of.begin(), parent_of.end(), [](const auto& entry) { return entry.second == getpid(); }));
 }
 
-bool libnvrtc_is_loaded() {
-  std::ifstream maps("/proc/self/maps");
+bool is_loaded(const std::string& library, const std::string& process = "self") {
+  std::ifstream maps("/proc/" + process + "/maps");
   for (std::string line; std::getline(maps, line);)
-    if (line.find("libnvrtc") != std::string::npos) return true;
+    if (line.find(library) != std::string::npos) return true;
+  return false;
+}
+
+bool libnvrtc_is_loaded() {
+  return is_loaded("libnvrtc");
+}
+
+bool server_has(const std::string& library) {
+  for (const auto& [pid, parent] : parents())
+    if (parent == getpid() && is_loaded(library, std::to_string(pid))) return true;
   return false;
 }
 
@@ -117,6 +127,36 @@ TEST_F(CompilePoolTest, SaysWhatTheCompilerIs) {
   const bool before = libnvrtc_is_loaded();
   identify();
   EXPECT_EQ(libnvrtc_is_loaded(), before) << "the compiler was loaded into this process";
+}
+
+// What it is, is asked in a process that ends; a run that finds every code kept never loads it.
+TEST_F(CompilePoolTest, LoadsTheLinkerForTheFirstLink) {
+  CompilePool pool(2, 120);
+  const CompilerIdentity& compiler = pool.identity();
+  if (!compiler.why_no_linker.empty()) GTEST_SKIP() << compiler.why_no_linker;
+  EXPECT_EQ(compiler.linker.rfind("nvJitLink 1", 0), 0u) << compiler.linker;
+  EXPECT_TRUE(server_has("libnvrtc"));
+  EXPECT_FALSE(server_has("libnvJitLink"));
+  const CompileUnit unit = compile_unit({"folder/k.cu", kSource}, {}, "sm_90", compiler);
+  const std::vector<std::string> link_options{"-arch=sm_90", "-lto"};
+  pool.submit({0, compile_request(unit, {CompilerDefault{}}, NvrtcOutput::lto_ir, ""), link_options, false});
+  const CompiledCode code = pool.next().value();
+  EXPECT_TRUE(code.compiled) << code.failure;
+  EXPECT_TRUE(server_has("libnvJitLink")) << "for all workers, though it was a worker's link";
+}
+
+TEST_F(CompilePoolTest, DropsOneJobAndItsProcess) {
+  CompilePool pool(2, 120);
+  for (int i = 0; i < 5; ++i) pool.submit({i, request(RegisterCap{32 + i}), {}, false});
+  pool.feed();
+  EXPECT_EQ(workers().size(), 2u);
+  pool.drop(1);  // under way
+  pool.drop(4);  // waits
+  pool.drop(7);  // not known
+  EXPECT_EQ(pool.unfinished(), 3u);
+  const std::map<int, CompiledCode> results = results_of(pool);
+  EXPECT_EQ(results.size(), 3u);
+  for (const int id : {0, 2, 3}) EXPECT_TRUE(results.at(id).compiled) << id << results.at(id).failure;
 }
 
 TEST_F(CompilePoolTest, AnswersEveryJobOnce) {

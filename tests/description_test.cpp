@@ -198,6 +198,58 @@ TEST(Description, RefusesUnknownKeysAndSuggests) {
   expect_refusal("\"a\\nb\" = 3", {"dir/k.cu:4"});
 }
 
+TEST(Description, RefusesWhatIsNoTexture) {
+  const std::string image = "args.t = { texture = [\"n\", 4], type = \"float\", ";
+  expect_refusal("args.t = { texture = true }", {"dir/k.cu:4: args.t.texture", "a boolean", "[\"width\", \"height\"]"});
+  expect_refusal("args.t = { texture = [] }", {"dir/k.cu:4: args.t.texture", "0 numbers", "1 to 2"});
+  expect_refusal("args.t = { texture = [1, 2, 3] }", {"dir/k.cu:4: args.t.texture", "3 numbers"});
+  expect_refusal("args.t = { texture = [1.5] }", {"dir/k.cu:4: args.t.texture", "a float"});
+  expect_refusal(image + "filter = \"cubic\" }", {"dir/k.cu:4: args.t.filter", "cubic", "point, linear"});
+  expect_refusal(image + "filter = 1 }", {"dir/k.cu:4: args.t.filter", "a string"});
+  expect_refusal(image + "address = \"repeat\" }", {"dir/k.cu:4: args.t.address", "wrap, clamp, mirror, border"});
+  expect_refusal(image + "address = [] }", {"dir/k.cu:4: args.t.address", "0 words"});
+  expect_refusal(image + "address = [\"wrap\", \"wrap\", \"wrap\"] }", {"dir/k.cu:4: args.t.address", "3 words"});
+  expect_refusal(image + "address = [\"wrap\", 2] }", {"dir/k.cu:4: args.t.address", "an integer"});
+  expect_refusal(image + "read = \"float\" }", {"dir/k.cu:4: args.t.read", "element, normalized_float"});
+  expect_refusal(image + "memory = \"pitched\" }", {"dir/k.cu:4: args.t.memory", "array, linear"});
+  expect_refusal(image + "normalized_coords = \"yes\" }", {"dir/k.cu:4: args.t.normalized_coords", "true or false"});
+  expect_refusal(image + "filtr = \"linear\" }", {"dir/k.cu:4: args.t.filtr", "\"filter\""});
+  expect_refusal(image + "output = true }", {"dir/k.cu:4: args.t.output", "has a texture"});
+  expect_refusal(image + "box = [4] }", {"dir/k.cu:4: args.t.box", "tensor maps"});
+  expect_refusal("args.x = { buffer = 4, filter = \"linear\" }", {"dir/k.cu:4: args.x.filter", "textures"});
+  expect_refusal("globals.x = { texture = 4, type = \"int\" }", {"dir/k.cu:4: globals.x.texture", "unknown key"});
+  expect_refusal("args.p = { struct = [{ texture = 4 }] }", {"dir/k.cu:4: args.p.struct[0].texture", "unknown key"});
+}
+
+TEST(Description, RefusesWhatIsNoTensorMap) {
+  const std::string map = "args.m = { tensor_map = [64, 64], ";
+  expect_refusal("args.m = { tensor_map = \"n\" }", {"dir/k.cu:4: args.m", "a tensor map has a box"});
+  expect_refusal("args.m = { tensor_map = {} }", {"dir/k.cu:4: args.m.tensor_map", "a table"});
+  expect_refusal(map + "box = true }", {"dir/k.cu:4: args.m.box", "a boolean", "[64, 64]"});
+  expect_refusal(map + "box = [true] }", {"dir/k.cu:4: args.m.box", "a boolean"});
+  expect_refusal(map + "box = [] }", {"dir/k.cu:4: args.m.box", "0 numbers"});
+  expect_refusal(map + "box = 4, swizzle = 128 }", {"dir/k.cu:4: args.m.swizzle", "a string", "an integer"});
+  expect_refusal(map + "box = 4, swizzle = \"96B\" }", {"dir/k.cu:4: args.m.swizzle", "none, 32B, 64B, 128B"});
+  expect_refusal(map + "box = 4, interleave = \"64B\" }", {"dir/k.cu:4: args.m.interleave", "none, 16B, 32B"});
+  expect_refusal(map + "box = 4, l2_promotion = \"all\" }", {"dir/k.cu:4: args.m.l2_promotion", "256B"});
+  expect_refusal(map + "box = 4, oob_fill = \"ones\" }", {"dir/k.cu:4: args.m.oob_fill", "zeros, nan"});
+  expect_refusal(map + "box = 4, of = 3 }", {"dir/k.cu:4: args.m.of", "a string"});
+  expect_refusal(map + "box = 4, base_offset = 1.5 }", {"dir/k.cu:4: args.m.base_offset", "a float"});
+  expect_refusal(map + "box = 4, strides = [2.5] }", {"dir/k.cu:4: args.m.strides", "a float"});
+  expect_refusal(map + "box = 4, strid = [16] }", {"dir/k.cu:4: args.m.strid", "\"strides\""});
+  expect_refusal(map + "box = 4, of = \"x\", init = \"ones\" }",
+                 {"dir/k.cu:4: args.m.init", "that the tensor map views"});
+  expect_refusal(map + "box = 4, filter = \"point\" }", {"dir/k.cu:4: args.m.filter", "textures"});
+  expect_refusal("args.m = { tensor_map = 4, box = 4, buffer = 4 }", {"dir/k.cu:4: args.m", "exactly one"});
+}
+
+TEST(Description, RefusesWhatIsNoCluster) {
+  expect_refusal("cluster = true", {"dir/k.cu:4: cluster", "a boolean", "cluster = [2, 1, 1]"});
+  expect_refusal("cluster = []", {"dir/k.cu:4: cluster", "0 numbers"});
+  expect_refusal("cluster = [1, 1, 1, 1]", {"dir/k.cu:4: cluster", "4 numbers"});
+  expect_refusal("cluster = [2, 1.5]", {"dir/k.cu:4: cluster", "a float"});
+}
+
 TEST(Description, RefusesValuesOfTheWrongType) {
   expect_refusal("kernel = 3", {"dir/k.cu:4: kernel", "a string", "an integer"});
   expect_refusal("kernel = \"\"", {"dir/k.cu:4: kernel"});

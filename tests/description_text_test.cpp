@@ -16,6 +16,7 @@ block = ["32x8", "16x16"]
 grid = "ceil_div(n, block_x), 2"
 dynamic_shared_bytes = "4 * block"
 cooperative = true
+cluster = [2, "n // 512"]
 options = ["-DNAME=\"x\\y\"", "-use_fast_math"]
 include = ["../include"]
 seed = 7
@@ -30,6 +31,10 @@ y = { buffer = "2 * n", atol = 0.5, rtol = 1e-5, ulps = 3 }
 a = { value = 2.5, type = "double" }
 n = "n"
 flag = true
+image = { texture = ["n", 64], type = "uchar4", init = "uniform(0, 256)", address = ["wrap", "border"], filter = "linear", read = "normalized_float", normalized_coords = true }
+row = { texture = "n", type = "int", memory = "linear" }
+map = { tensor_map = ["n", 8], box = [32, 8], type = "__half", swizzle = "64B", l2_promotion = "128B", oob_fill = "nan", output = false }
+view = { tensor_map = ["n", 8, 2], of = "x", base_offset = 64, strides = ["4 * n", 8192], box = [4, 4, 2], element_strides = [1, 2, 1], interleave = "16B" }
 p = { struct = [{ type = "int", value = 3 }, { offset = 8, type = "const float", buffer = "n", name = "in" }] }
 
 [globals]
@@ -46,12 +51,37 @@ TEST(DescriptionText, IsReadAsWhatWasWritten) {
   EXPECT_EQ(d.options, read(kAll).options);
   EXPECT_EQ(d.blocks, read(kAll).blocks);
   EXPECT_TRUE(d.cooperative);
-  ASSERT_EQ(d.arguments.size(), 6u);
+  ASSERT_EQ(d.arguments.size(), 10u);
   EXPECT_EQ(d.arguments[0].init, "uniform(-1, 1)");
   EXPECT_EQ(d.arguments[1].relative_tolerance, 1e-5);
-  EXPECT_EQ(d.arguments[5].fields[1].offset_bytes, 8);
+  EXPECT_EQ(d.arguments[9].fields[1].offset_bytes, 8);
   EXPECT_EQ(d.globals[0].values.size(), 2u);
+  ASSERT_EQ(d.cluster.size(), 2u);
+  EXPECT_EQ(d.cluster[1].text, "n // 512");
   EXPECT_EQ(d.sizes[1].value.text, "n // 2");
+}
+
+TEST(DescriptionText, KeepsTexturesAndTensorMaps) {
+  const LaunchDescription d = read(description_text(read(kAll), {}, {}));
+  const TextureSampling& image = d.arguments[5].texture.value().sampling;
+  EXPECT_EQ(image.address, (std::array{TextureAddress::wrap, TextureAddress::border}));
+  EXPECT_EQ(image.filter, TextureFilter::linear);
+  EXPECT_EQ(image.read, TextureRead::normalized_float);
+  EXPECT_TRUE(image.normalized_coords);
+  EXPECT_EQ(d.arguments[6].texture.value().extents.size(), 1u);
+  EXPECT_EQ(d.arguments[6].texture.value().sampling.memory, TextureMemory::linear);
+  EXPECT_EQ(d.arguments[6].texture.value().sampling.address[0], TextureAddress::clamp);
+  const TensorMapDescription& map = d.arguments[7].tensor_map.value();
+  EXPECT_EQ(map.mode.swizzle, TensorSwizzle::b64);
+  EXPECT_EQ(map.mode.l2_promotion, TensorL2Promotion::b128);
+  EXPECT_EQ(map.mode.oob_fill, TensorFill::nan);
+  EXPECT_EQ(d.arguments[7].output, false);
+  const TensorMapDescription& view = d.arguments[8].tensor_map.value();
+  EXPECT_EQ(view.of, "x");
+  EXPECT_EQ(view.base_offset.value().text, "64");
+  EXPECT_EQ(view.strides.at(1).text, "8192");
+  EXPECT_EQ(view.element_strides.at(1).text, "2");
+  EXPECT_EQ(view.mode.interleave, TensorInterleave::b16);
 }
 
 TEST(DescriptionText, PutsTheReasonBehindTheLine) {

@@ -112,12 +112,27 @@ TEST(Explain, SaysWhereSpillsWentAndWhyTheyMayNot) {
             "#2 __launch_bounds__(256, 4) + smem spill: not applicable: ptxas: Pragma is not allowed; c");
 }
 
+TEST(Explain, SaysByWhomAFinalistIsBeaten) {
+  TuningRecord record = record_of_all();
+  record.trials[4].outcome = measured(1.5, 1.3, 25);
+  EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; beaten by #1"));
+  record.trials[4].outcome = measured(0.999, 2.002, 25);
+  EXPECT_TRUE(
+      explain_trial(record, record.trials[4]).ends_with("; as fast as #1 within the margin, which is preferred"));
+  record.verdict->kind = Verdict::Kind::no_gain;
+  EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; no gain that counts"));
+}
+
 TEST(Explain, BeginsWithTheWayToTheMachineCodeAndTheVerdict) {
   const std::string text = explanation(record_of_all());
-  EXPECT_EQ(text.rfind("\nwhy, for k(float*) on sm_90\ncompiler: NVRTC 13.0.88\nway to the machine code: plain NVRTC: "
-                       "nvJitLink is not installed\nverdict: improved: it lies above\n#0 author's code: ",
-                       0),
-            0u)
+  EXPECT_EQ(
+      text.rfind(
+          "\nwhy, for k(float*) on sm_90\ncompiler: NVRTC 13.0.88\nway to the machine code: plain NVRTC: "
+          "nvJitLink is not installed\noccupancy: 67 registers x 256 threads: registers hold it at 3 blocks per SM "
+          "(37.5 % of its warps)\nwhat would change it: 64 registers would allow 4; threads would allow 8, block "
+          "slots 32\nverdict: improved: it lies above\n#0 author's code: ",
+          0),
+      0u)
       << text;
 }
 

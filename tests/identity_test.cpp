@@ -133,7 +133,7 @@ class Identity : public NvrtcTest {
     std::string why_not;
     if (!link()) link() = NvJitLink::open(why_not);
     if (!link()) GTEST_SKIP() << why_not;
-    if (const auto reason = link()->cannot_serve(*nvrtc())) GTEST_SKIP() << *reason;
+    if (const auto reason = link()->facts().cannot_serve(*nvrtc())) GTEST_SKIP() << *reason;
     compared = equal = repeated = refused = 0;
   }
   void TearDown() override {

@@ -55,6 +55,43 @@ TEST(Inference, GuessesEverythingOfAKernelOverOneLength) {
   EXPECT_EQ(std::get<BufferPlan>(planned.parameters[1]).count, 1 << 24);
 }
 
+TEST(Inference, GuessesATextureFromTheFetchesOfTheText) {
+  const Parameters parameters{{"out", "float*"},
+                              {"width", "int"},
+                              {"height", "int"},
+                              {"image", "cudaTextureObject_t"},
+                              {"row", "cudaTextureObject_t"}};
+  const InferenceFacts facts = inference_facts(
+      "__device__ float at(cudaTextureObject_t row, int i) { return tex1Dfetch<unsigned char>(row, i); }\n"
+      "__global__ void k(float* out, int width, int height, cudaTextureObject_t image, cudaTextureObject_t row) {\n"
+      "  const int y = blockIdx.y * blockDim.y + threadIdx.y;\n"
+      "  out[y] = tex2D<float4>(image, threadIdx.x, y).x + at(row, y);\n}\n",
+      signature(parameters), 0, 0);
+  const InferredLaunch launch = infer(parameters, facts);
+  EXPECT_EQ(guessed(launch, "args.image"),
+            "{ texture = [\"width\", \"height\"], type = \"float4\", init = \"uniform(0, 1)\" }");
+  EXPECT_EQ(guessed(launch, "args.row"),
+            "{ texture = [\"width * height\"], type = \"unsigned char\", init = \"uniform(0, 100)\", memory = "
+            "\"linear\" }");
+  const WorkloadPlan planned = plan(launch, parameters);
+  const auto& image = std::get<TexturePlan>(planned.parameters[3]);
+  EXPECT_EQ(image.layout.lanes, 4);
+  EXPECT_EQ(image.texels.count, 4 * image.layout.width * image.layout.height);
+  EXPECT_EQ(std::get<TexturePlan>(planned.parameters[4]).layout.sampling.memory, TextureMemory::linear);
+}
+
+TEST(Inference, MakesAGuessedGridAMultipleOfTheCluster) {
+  KernelSignature clustered = signature(kSaxpy);
+  clustered.blocks_per_cluster = {4, 1, 1};
+  const InferredLaunch launch = infer_launch({}, clustered, {});
+  EXPECT_EQ(guessed(launch, "grid"), "\"round_up(ceil_div(n, block), 4)\"");
+  LaunchDescription odd = launch.description;
+  odd.sizes.front().value.text = "1025";
+  const WorkloadPlan planned = plan_workload(odd, clustered);
+  EXPECT_EQ(planned.shapes.front().grid.x, 8u);
+  EXPECT_EQ(std::get<BufferPlan>(planned.parameters[0]).count, 8 * 256) << "as far as the last block reaches";
+}
+
 TEST(Inference, GuessesNothingOfACompleteDescription) {
   const InferredLaunch launch =
       infer(kSaxpy, {}, "sizes.n = 8\nblock = 32\ngrid = 1\nargs = {x = {buffer = 8}, y = {buffer = 8}, a = 2, n = 8}");

@@ -30,7 +30,7 @@ class NvJitLinkTest : public NvrtcTest {
     static std::string why_not;
     if (!link() && why_not.empty()) link() = NvJitLink::open(why_not);
     if (!link()) GTEST_SKIP() << why_not;
-    if (const auto reason = link()->cannot_serve(*nvrtc())) GTEST_SKIP() << *reason;
+    if (const auto reason = link()->facts().cannot_serve(*nvrtc())) GTEST_SKIP() << *reason;
   }
 
   static std::optional<NvJitLink>& link() {

@@ -108,6 +108,10 @@ TEST_F(Packaging, EachDebHoldsItsComponent) {
   const std::string program = done("dpkg-deb -c " + quoted(deb("regtune")));
   EXPECT_TRUE(holds(program, " ./usr/bin/regtune\n"));
   EXPECT_TRUE(holds(program, " ./usr/share/doc/regtune/copyright\n"));
+  EXPECT_TRUE(holds(program, " ./usr/share/man/man1/regtune.1\n"));
+  for (const char* completion : {"bash-completion/completions/regtune", "zsh/site-functions/_regtune",
+                                 "fish/vendor_completions.d/regtune.fish"})
+    EXPECT_TRUE(holds(program, std::string(" ./usr/share/") + completion + "\n"));
   EXPECT_FALSE(holds(program, "libregtune"));
   const std::string library = done("dpkg-deb -c " + quoted(deb("libregtune0")));
   EXPECT_TRUE(holds(library, "/libregtune_db.so.0 -> libregtune_db.so.0.1.0\n"));

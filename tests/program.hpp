@@ -49,6 +49,10 @@ class Program {
   void write(const std::string& name, const std::string& text) const { folder_.write(name, text); }
 
   Ending run(const std::vector<std::string>& arguments) const { return run("", program_path(), arguments); }
+  // What it reads from standard input is that file, of the folder.
+  Ending run_on(const std::string& input, const std::vector<std::string>& arguments) const {
+    return run("", program_path(), arguments, quoted(input));
+  }
 
   // As a user who owns nothing here and may write nothing: root ignores permissions.
   Ending run_as_nobody(const std::vector<std::string>& arguments) const {
@@ -72,6 +76,7 @@ class Program {
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
     setenv("REGTUNE_CACHE", cache().c_str(), 1);
+    setenv("XDG_CONFIG_HOME", folder().c_str(), 1);  // and not that of who runs the tests
     if (hide_gpu_) setenv("CUDA_VISIBLE_DEVICES", "", 1);
     const bool ready = chdir(folder().c_str()) == 0 && std::freopen("stdout.txt", "w", stdout) != nullptr &&
                        std::freopen("stderr.txt", "w", stderr) != nullptr;
@@ -91,13 +96,14 @@ class Program {
   }
 
  private:
-  Ending run(const std::string& prefix, const std::filesystem::path& program,
-             const std::vector<std::string>& arguments) const {
-    std::string command = "cd " + quoted(folder()) + " && REGTUNE_CACHE=" + quoted(cache());
+  Ending run(const std::string& prefix, const std::filesystem::path& program, const std::vector<std::string>& arguments,
+             const std::string& input = "/dev/null") const {
+    std::string command =
+        "cd " + quoted(folder()) + " && REGTUNE_CACHE=" + quoted(cache()) + " XDG_CONFIG_HOME=" + quoted(folder());
     if (hide_gpu_) command += " CUDA_VISIBLE_DEVICES=";
     command += " timeout 300 " + prefix + quoted(program);
     for (const std::string& argument : arguments) command += " " + quoted(argument);
-    const int status = std::system((command + " >stdout.txt 2>stderr.txt </dev/null").c_str());
+    const int status = std::system((command + " >stdout.txt 2>stderr.txt <" + input).c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(folder() / "stdout.txt"),
             text_of(folder() / "stderr.txt")};
   }

@@ -15,7 +15,6 @@ cd "$folder" || exit 2
 
 gromacs=$checkouts/gromacs/gromacs
 madgraph=$checkouts/madgraph5/madgraph4gpu/epoch1/cuda/gg_ttgg
-samples=$checkouts/NVIDIA/cuda-samples
 
 studied=0
 passed=0
@@ -52,8 +51,6 @@ for description in examples/public/*.toml; do
   read -r _ repository path _ < "$description"
   study "$name" "${repository%:}/$path" --description "$description"
 done
-study nlm_denoise "${samples#"$checkouts"/}/Samples/2_Concepts_and_Techniques/imageDenoising/imageDenoising.cu" \
-  -k NLM -I "$samples/Common"
 study gromacs_nbnxm "${gromacs#"$checkouts"/}/src/gromacs/nbnxm/cuda/nbnxm_cuda_kernel_F_noprune.cu" \
   -k '*ElecEw_VdwLJ_F_cuda*' -D GMX_GPU_CUDA=1 -D GMX_GPU_NB_CLUSTER_SIZE=8 -D GMX_GPU_NB_NUM_CLUSTER_PER_BIN_X=2 \
   -D GMX_GPU_NB_NUM_CLUSTER_PER_BIN_Y=2 -D GMX_GPU_NB_NUM_CLUSTER_PER_BIN_Z=2 -I "$gromacs/src" \

@@ -107,6 +107,21 @@ TEST(Signature, TakesTheTypesOfExternCFromTheText) {
   EXPECT_EQ(signature.name, "plain");
 }
 
+TEST(Signature, KnowsTexturesAndTensorMapsByTheAuthorsWords) {
+  const KernelSignature mangled = kernel_signature(
+      kernel_of("_Z1k14CUtensorMap_stPfyy", {128, 8, 8, 8}),
+      "__global__ void k(const __grid_constant__ CUtensorMap map, float* out, cudaTextureObject_t image, "
+      "unsigned long long n) {}");
+  EXPECT_EQ(types(mangled), (Strings{"CUtensorMap", "float*", "cudaTextureObject_t", "unsigned long long"}));
+  EXPECT_EQ(names(mangled), (Strings{"map", "out", "image", "n"}));
+  const KernelSignature plain =
+      kernel_signature(kernel_of("k", {128, 8}),
+                       "extern \"C\" __global__ void k(__grid_constant__ const CUtensorMap map, CUtexObject t);");
+  EXPECT_EQ(types(plain), (Strings{"CUtensorMap", "CUtexObject"}));
+  EXPECT_EQ(types(kernel_signature(kernel_of("_Z1kPKy", {8}), "__global__ void k(const cudaTextureObject_t* all) {}")),
+            (Strings{"const unsigned long long*"}));
+}
+
 TEST(Signature, LeavesTypesOpenWhereTheTextHidesThem) {
   const KernelSignature signature =
       kernel_signature(kernel_of("plain", {8, 4}), "extern \"C\" __global__ void plain(ARGS) {}");

@@ -124,7 +124,7 @@ TEST_F(SweepTest, CapsOnAPlateauNeedNoCompilationAndHaveTheCodeThatTheyWouldGive
   std::map<bool, std::map<int, std::string>> hash_of_cap;
   std::size_t inferred = 0;
   for (const bool every_cap : {false, true}) {
-    CompilePool pool(2, 120);
+    CompilePool pool(every_cap ? 2 : 8, 120);  // with some that have nothing to do, and guess
     const CompileUnit unit = compile_unit({"k.cu", kSource}, {}, "sm_90", pool.identity());
     KeptCodes kept(nullptr, unit, pool.identity());
     Sweep sweep(pool, unit, kept);
@@ -159,7 +159,7 @@ TEST_F(SweepTest, ASecondRunOverEveryCapDeliversEachOnceAndCompilesNone) {
   Store store = Store::open(folder.path() / "cache.db");
   std::map<int, std::string> first_hashes;
   for (const bool second : {false, true}) {
-    CompilePool pool(2, 120);
+    CompilePool pool(6, 120);
     const CompileUnit unit = compile_unit({"k.cu", kSource}, {}, "sm_90", pool.identity());
     KeptCodes kept(&store, unit, pool.identity());
     Sweep sweep(pool, unit, kept);

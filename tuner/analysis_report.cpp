@@ -10,6 +10,7 @@
 #include "authors_bound.hpp"
 #include "policy.hpp"
 #include "record_json.hpp"
+#include "terminal.hpp"
 
 namespace regtune {
 namespace {
@@ -209,7 +210,7 @@ std::string analysis_text(const Analysis& analysis, const ReportStyle& style) {
   std::string text = fmt::format("regtune {} | static study, nothing is timed | {}{}\n", REGTUNE_VERSION,
                                  analysis.compiler, analysis.cache.empty() ? "" : " | cache " + analysis.cache);
   for (const Study& study : analysis.studies) text += study_text(study, style);
-  return text;
+  return fitted(text, style.columns);
 }
 
 nlohmann::json analysis_json(const Analysis& analysis) {

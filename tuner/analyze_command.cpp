@@ -7,6 +7,7 @@
 #include "compile_budget.hpp"
 #include "compile_order.hpp"
 #include "instances.hpp"
+#include "interruption.hpp"
 #include "kernel_choice.hpp"
 #include "regtune/error.hpp"
 #include "search_space.hpp"
@@ -67,7 +68,7 @@ std::vector<BuildCode> compile_all(Sweep& sweep, BuildCode author, std::vector<B
     // When the linked way turns out to differ, everything that was begun is delivered again.
     std::erase_if(codes, [&](const BuildCode& before) { return before.build == code->build; });
     codes.push_back(std::move(*code));
-    progress.update(fmt::format("{} of {} compiled", codes.size(), builds.size() + 1));
+    progress.update(fmt::format("{} of {} compiled", codes.size(), builds.size() + 1), codes.size(), builds.size() + 1);
   }
   return codes;
 }
@@ -127,10 +128,9 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
   return result;
 }
 
-void study_architecture(const Subject& subject, const std::string& architecture, Analysis& analysis) {
-  // A pool for each: an NVRTC process serves one set of options.
+void study_architecture(const Subject& subject, const std::string& architecture, CompilePool& pool,
+                        Analysis& analysis) {
   const AnalyzeRequest& request = subject.request;
-  CompilePool pool(request.jobs, request.compile_limit_s, request.compiler.nvcc_file);
   subject.progress.stage(fmt::format("{}: compiling for the first time", architecture));
   const Compilation compilation =
       begin_compilation({subject.source, subject.description, architecture, request.compiler.only},
@@ -150,14 +150,15 @@ Analysis analyze(AnalyzeRequest request, Progress& progress) {
   LaunchDescription description = launch_description(source, request.flags);
   if (const std::string note = note_of_authors_instance(description); !note.empty()) progress.note("regtune: " + note);
   Analysis analysis;
-  std::vector<std::string> architectures;
-  {
-    CompilePool pool(1, request.compile_limit_s, request.compiler.nvcc_file);
-    analysis.compiler = pool.identity(request.compiler.only.value_or(FrontEnd::nvrtc)).name;
-    architectures = architectures_meant(request.architectures, request.device, pool.identity());
-    // Refuses what the options may not hold, before a cache is opened.
-    compile_unit(source, description, architectures.front(), pool.identity());
-  }
+  const auto new_pool = [&request] {
+    return std::make_unique<CompilePool>(request.jobs, request.compile_limit_s, request.compiler.nvcc_file);
+  };
+  std::unique_ptr<CompilePool> pool = new_pool();
+  analysis.compiler = pool->identity(request.compiler.only.value_or(FrontEnd::nvrtc)).name;
+  const std::vector<std::string> architectures =
+      architectures_meant(request.architectures, request.device, pool->identity());
+  // Refuses what the options may not hold, before a cache is opened.
+  compile_unit(source, description, architectures.front(), pool->identity());
   std::optional<Store> store = open_cache(request, analysis, progress);
   const Subject subject{
       request, std::move(source), std::move(description), std::move(pattern), store ? &*store : nullptr, progress};
@@ -165,7 +166,9 @@ Analysis analyze(AnalyzeRequest request, Progress& progress) {
   std::optional<Error> refused;
   for (const std::string& architecture : architectures) {
     try {
-      study_architecture(subject, architecture, analysis);
+      // A pool for each: an NVRTC process serves one set of options. So far the first has told what it is, and no more.
+      if (!pool) pool = new_pool();
+      study_architecture(subject, architecture, *std::exchange(pool, nullptr), analysis);
       any = true;
     } catch (const Error& failure) {
       if (failure.kind() != ErrorKind::source_not_compiled) throw;
@@ -175,6 +178,9 @@ Analysis analyze(AnalyzeRequest request, Progress& progress) {
       failed.failure = failure.what();
       analysis.studies.push_back(std::move(failed));
       if (!refused) refused = failure;
+    } catch (Interrupted& interrupted) {
+      if (store) interrupted.kept = "what was compiled is kept in " + analysis.cache;
+      throw;
     }
   }
   if (!any) throw *refused;

@@ -30,11 +30,55 @@ std::int64_t length_for(const Expression& length, const Sizes& names) {
   return elements;
 }
 
+std::string_view word_of(auto value, const auto& words) {
+  return words.at(static_cast<std::size_t>(value));
+}
+
+std::string texture_text(const TexturePlan& texture) {
+  const TextureLayout& layout = texture.layout;
+  const TextureSampling& sampling = layout.sampling;
+  std::string text = std::to_string(layout.width);
+  if (layout.height > 0) text += fmt::format(" x {}", layout.height);
+  text += fmt::format(" texels of {}", to_string(layout.type));
+  if (layout.lanes > 1) text += fmt::format(" x {}", layout.lanes);
+  text += fmt::format(", {}, {}", init_text(texture.texels.init), word_of(sampling.address[0], kTextureAddressWords));
+  if (sampling.address[1] != sampling.address[0])
+    text += fmt::format(" and {}", word_of(sampling.address[1], kTextureAddressWords));
+  text += fmt::format(", {}", word_of(sampling.filter, kTextureFilterWords));
+  if (sampling.read != TextureRead::element) text += fmt::format(", {}", word_of(sampling.read, kTextureReadWords));
+  if (sampling.normalized_coords) text += ", normalized_coords";
+  if (sampling.memory != TextureMemory::array)
+    text += fmt::format(", {} memory", word_of(sampling.memory, kTextureMemoryWords));
+  return text;
+}
+
+std::string tensor_map_text(const TensorMapPlan& map) {
+  const TensorMapLayout& layout = map.layout;
+  std::string text = fmt::format("tensor map of {} x {}, strides {} bytes, box {}", fmt::join(layout.dims, " x "),
+                                 to_string(layout.type), fmt::join(layout.strides, ", "), fmt::join(layout.box, " x "));
+  if (std::any_of(layout.element_strides.begin(), layout.element_strides.end(), [](auto s) { return s != 1; }))
+    text += fmt::format(", element strides {}", fmt::join(layout.element_strides, ", "));
+  const TensorMapMode& mode = layout.mode;
+  if (mode.swizzle != TensorSwizzle::none)
+    text += fmt::format(", swizzle {}", word_of(mode.swizzle, kTensorSwizzleWords));
+  if (mode.interleave != TensorInterleave::none)
+    text += fmt::format(", interleave {}", word_of(mode.interleave, kTensorInterleaveWords));
+  if (mode.l2_promotion != TensorL2Promotion::none)
+    text += fmt::format(", L2 promotion {}", word_of(mode.l2_promotion, kTensorL2PromotionWords));
+  if (mode.oob_fill != TensorFill::zeros) text += ", NaN outside";
+  text += map.data ? ": " + value_text(ParameterPlan(*map.data)) : ": of " + map.of;
+  if (map.base_offset_bytes > 0) text += fmt::format(" from byte {}", map.base_offset_bytes);
+  return text;
+}
+
 }  // namespace
 
 std::string example_argument(const KernelParameter& parameter, const std::string& size) {
   const ParameterType type = parse_parameter_type(parameter.type);
   if (!type.pointer && type.element) return "1";
+  if (is_texture_type(parameter.type)) return fmt::format("{{texture = [\"{0}\", \"{0}\"], type = \"float\"}}", size);
+  if (is_tensor_map_type(parameter.type))
+    return fmt::format("{{tensor_map = [\"{0}\", \"{0}\"], box = [64, 64], type = \"float\"}}", size);
   // An unknown type of eight bytes is more often a pointer that the text hides than anything else.
   if (!type.pointer && parameter.size_bytes == pointer_bytes && parameter.type.empty())
     return fmt::format("{{buffer = \"{}\", type = \"float\"}}", size);
@@ -51,6 +95,8 @@ std::string example_argument(const KernelParameter& parameter, const std::string
 std::string value_text(const ParameterPlan& parameter) {
   if (const auto* scalar = std::get_if<ScalarPlan>(&parameter)) return scalar->value;
   if (const auto* structure = std::get_if<StructPlan>(&parameter)) return structure->value;
+  if (const auto* texture = std::get_if<TexturePlan>(&parameter)) return texture_text(*texture);
+  if (const auto* map = std::get_if<TensorMapPlan>(&parameter)) return tensor_map_text(*map);
   const auto& buffer = std::get<BufferPlan>(parameter);
   std::string text = fmt::format("{} x {}, {}", buffer.count, to_string(buffer.type), init_text(buffer.init));
   if (buffer.output) text += ", output";
@@ -71,6 +117,8 @@ ParameterPlan ArgumentPlanner::parameter(const KernelParameter& parameter, const
     plan.bytes.resize(size, '\0');
     return plan;
   }
+  if (argument.texture) return texture(parameter, argument);
+  if (argument.tensor_map) return tensor_map(parameter, argument, nullptr);
   ParameterType type = parse_parameter_type(parameter.type);
   if (!argument.type.empty()) {
     const ParameterType given = parse_parameter_type(argument.type);
@@ -97,13 +145,20 @@ BufferPlan ArgumentPlanner::parameter_buffer(const KernelParameter& parameter, c
                "{} = {{buffer = {}, type = \"float\"}}",
                type.base.empty() ? "an unknown type" : type.base, parameter.name, in_quotes(argument.length->text)));
   }
-  return buffer(parameter.name, argument, type);
+  return buffer(parameter.name, argument, type, longest(*argument.length));
 }
 
 BufferPlan ArgumentPlanner::buffer(const std::string& name, const ArgumentDescription& argument,
-                                   const ParameterType& type) {
+                                   const ParameterType& type, std::int64_t elements) {
   BufferPlan plan{.name = name, .type = *type.element, .init = {}};
-  plan.count = element_count(*argument.length, type.lanes, size_bytes(plan.type));
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, type.lanes, &plan.count) ||
+      __builtin_mul_overflow(plan.count, size_bytes(plan.type), &bytes) ||
+      __builtin_add_overflow(total_bytes_, bytes, &total_bytes_)) {
+    throw Error(ErrorKind::buffer_too_large,
+                fmt::format("{}: {} elements: the buffers take more bytes than 64 bits can count; choose smaller sizes",
+                            argument.length ? argument.length->origin.text : argument.origin.text, elements));
+  }
   plan.writable = !type.pointee_const;
   plan.output = argument.output.value_or(plan.writable);
   plan.absolute_tolerance = argument.absolute_tolerance;
@@ -127,22 +182,13 @@ BufferPlan ArgumentPlanner::buffer_behind(const std::string& name, const Argumen
   ParameterType type =
       parse_parameter_type(argument.type.find('*') == std::string::npos ? argument.type + "*" : argument.type);
   if (argument.type.empty() || !type.pointer || !type.element) refuse_type(argument);
-  return buffer(name, argument, type);
+  return buffer(name, argument, type, longest(*argument.length));
 }
 
-std::int64_t ArgumentPlanner::element_count(const Expression& length, int lanes, int bytes) {
+std::int64_t ArgumentPlanner::longest(const Expression& length) const {
   std::int64_t most = 0;
   for (const Sizes& names : names_) most = std::max(most, length_for(length, names));
-  std::int64_t count = 0;
-  std::int64_t buffer_bytes = 0;
-  if (__builtin_mul_overflow(most, lanes, &count) || __builtin_mul_overflow(count, bytes, &buffer_bytes) ||
-      __builtin_add_overflow(total_bytes_, buffer_bytes, &total_bytes_)) {
-    throw Error(ErrorKind::buffer_too_large,
-                fmt::format("{}: {} elements: the buffers take more bytes than 64 bits can count; choose "
-                            "smaller sizes",
-                            length.origin.text, most));
-  }
-  return count;
+  return most;
 }
 
 ScalarPlan ArgumentPlanner::null_pointer(const KernelParameter& parameter, const ArgumentDescription& argument) const {

@@ -1,9 +1,10 @@
 #pragma once
 // What is passed for one parameter of the kernel, or put into one variable of its module: a buffer, the bytes of a
-// scalar, or the bytes of a structure with the addresses of buffers in them. Made from a description and a type;
-// nothing is allocated here.
+// scalar, the bytes of a structure with the addresses of buffers in them, a texture object or a tensor map. Made from a
+// description and a type; nothing is allocated here. Textures and tensor maps are planned in handle_plan.cpp.
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "element_type.hpp"
 #include "launch_description.hpp"
 #include "signature.hpp"
+#include "tensor_map.hpp"
+#include "texture.hpp"
 
 namespace regtune {
 
@@ -46,7 +49,22 @@ struct StructPlan {
   bool fills_all = true;  // false: what holds it may be longer, as a structure is that ends in padding
 };
 
-using ParameterPlan = std::variant<BufferPlan, ScalarPlan, StructPlan>;
+// Texels are only read.
+struct TexturePlan {
+  BufferPlan texels;
+  TextureLayout layout;
+};
+
+// A view of `data`, or of the buffer named `of`.
+struct TensorMapPlan {
+  std::string name;
+  std::optional<BufferPlan> data;
+  std::string of;
+  std::int64_t base_offset_bytes = 0;
+  TensorMapLayout layout;
+};
+
+using ParameterPlan = std::variant<BufferPlan, ScalarPlan, StructPlan, TexturePlan, TensorMapPlan>;
 
 // What could stand for the parameter in a description, as far as its type tells; `size` names a length.
 std::string example_argument(const KernelParameter& parameter, const std::string& size);
@@ -64,9 +82,18 @@ class ArgumentPlanner {
   // Each throws Error: bad_description, bad_launch, file_not_found, buffer_too_large.
   ParameterPlan parameter(const KernelParameter& parameter, const ArgumentDescription& argument);
   StructPlan variable(const ArgumentDescription& variable);
+  // `viewed`: the buffer that the description says the map is of; null where the map has its own.
+  TensorMapPlan tensor_map(const KernelParameter& parameter, const ArgumentDescription& argument,
+                           const BufferPlan* viewed);
+  // Integers that are the same for every launch case.
+  std::vector<std::int64_t> integers(const std::vector<Expression>& expressions) const;
 
  private:
-  BufferPlan buffer(const std::string& name, const ArgumentDescription& argument, const ParameterType& type);
+  // `elements`, of so many lanes as the type has.
+  BufferPlan buffer(const std::string& name, const ArgumentDescription& argument, const ParameterType& type,
+                    std::int64_t elements);
+  TexturePlan texture(const KernelParameter& parameter, const ArgumentDescription& argument);
+  TensorMapLayout tensor_layout(const ArgumentDescription& argument, ElementType type) const;
   BufferPlan parameter_buffer(const KernelParameter& parameter, const ArgumentDescription& argument,
                               const ParameterType& type);
   BufferPlan buffer_behind(const std::string& name, const ArgumentDescription& argument);
@@ -79,7 +106,7 @@ class ArgumentPlanner {
   std::string encoded(const Expression& expression, ElementType type, const std::string& name,
                       std::string* text = nullptr) const;
   std::variant<std::int64_t, double> number(const Expression& expression) const;
-  std::int64_t element_count(const Expression& length, int lanes, int bytes);
+  std::int64_t longest(const Expression& length) const;
 
   const std::vector<Sizes>& names_;
   const std::filesystem::path& base_folder_;

@@ -227,7 +227,8 @@ Bundle from_document(const Json& json, const std::vector<std::string>& blobs) {
 std::string read_bytes(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in || std::filesystem::is_directory(file))
-    throw Error(ErrorKind::file_not_found, fmt::format("{}: cannot be read", file.string()));
+    throw Error(ErrorKind::file_not_found,
+                fmt::format("{}: cannot be read; is the path right, and may you read the file?", file.string()));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -291,7 +292,10 @@ Bundle bundle_from(std::string_view bytes, const std::string& file) {
 void write_bundle(const Bundle& bundle, const std::filesystem::path& file) {
   std::ofstream out(file, std::ios::binary);
   out << bundle_bytes(bundle);
-  if (!out.flush()) throw Error(ErrorKind::usage, fmt::format("-o {}: cannot be written", file.string()));
+  if (!out.flush())
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("-o {}: cannot be written; is there such a folder, and may you write in it?", file.string()));
 }
 
 Bundle read_bundle(const std::filesystem::path& file) {

@@ -29,7 +29,8 @@ std::vector<BuildCode> collect(Sweep& sweep, const std::string& architecture, Pr
     // When the linked way turns out to differ, everything that was begun is delivered again.
     std::erase_if(codes, [&](const BuildCode& before) { return before.build == code->build; });
     codes.push_back(std::move(*code));
-    progress.update(fmt::format("{}: {} compiled, {} to go", architecture, codes.size(), sweep.undelivered()));
+    const std::size_t all = codes.size() + sweep.undelivered();
+    progress.update(fmt::format("{}: compiled {} of {}", architecture, codes.size(), all), codes.size(), all);
   }
   return codes;
 }

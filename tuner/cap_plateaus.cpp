@@ -1,6 +1,8 @@
 #include "cap_plateaus.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace regtune {
@@ -45,6 +47,12 @@ bool CapPlateaus::is_step(int cap) const {
 
 void CapPlateaus::add(int cap, const std::string& code, int registers_per_thread) {
   known_[cap] = {code, registers_per_thread};
+  if (const auto settled = settled_as_.find(cap); settled != settled_as_.end()) {
+    const int step = settled->second;
+    settled_as_.erase(settled);
+    std::erase(settled_, std::pair(cap, step));
+    if (!same(cap, step)) distrust(step);
+  }
   for (std::size_t lower = 0; lower + 1 < coarse_.size(); ++lower) decide_half_step(lower);
   for (std::size_t lower = 0; lower + 1 < steps_.size(); ++lower) decide_cell(lower);
 }
@@ -173,10 +181,83 @@ void CapPlateaus::ask_all(int low, int high) {
   for (const int cap : between(low, high)) ask(cap, false);
 }
 
+// Whether a code is known between the two, or was elsewhere, which the step's code should have been.
+bool CapPlateaus::contradicted(int low, int high, int step) const {
+  if (distrusted_.contains(known_.at(step).code)) return true;
+  const auto end = known_.lower_bound(high);
+  return std::any_of(known_.upper_bound(low), end, [&](const auto& known) { return !same(known.first, step); });
+}
+
+// Nothing is inferred of that code any more, and what was is compiled.
+void CapPlateaus::distrust(int step) {
+  const std::string& code = known_.at(step).code;
+  distrusted_.insert(code);
+  for (auto settled = settled_as_.begin(); settled != settled_as_.end();) {
+    const auto [cap, as] = *settled;
+    if (known_.at(as).code != code) {
+      ++settled;
+      continue;
+    }
+    settled = settled_as_.erase(settled);
+    std::erase(settled_, std::pair(cap, as));
+    ask(cap, false);
+  }
+}
+
 void CapPlateaus::settle(int low, int high, int step) {
+  if (contradicted(low, high, step)) {
+    distrust(step);
+    return ask_all(low, high);
+  }
   for (const int cap : between(low, high))
     if (!known_.contains(cap) && !asked_.contains(cap) && settled_as_.emplace(cap, step).second)
       settled_.emplace_back(cap, step);
+}
+
+bool CapPlateaus::is_begun(int cap) const {
+  return known_.contains(cap) || asked_.contains(cap) || guessed_.contains(cap);
+}
+
+// Between two codes that differ. The upper one goes down to the registers that it uses and no further: those caps
+// first, for the rest depends on them; then what lies below, where each cap is likely to be a code of its own.
+std::optional<int> CapPlateaus::likely_cap() const {
+  std::optional<int> below;
+  for (auto low = known_.begin(); low != known_.end() && std::next(low) != known_.end(); ++low) {
+    const auto high = std::next(low);
+    if (!low->second.code.empty() && low->second.code == high->second.code) continue;
+    const int registers = high->second.registers_per_thread;
+    for (const int cap : between(low->first, high->first)) {
+      if (is_begun(cap) || settled_as_.contains(cap)) continue;
+      if (registers < high->first && (cap == registers || cap == registers - 1)) return cap;
+      if (cap < registers && (!below || (is_step(cap) && !is_step(*below)))) below = cap;
+    }
+  }
+  return below;
+}
+
+std::optional<int> CapPlateaus::unchecked_cap() const {
+  std::optional<int> middle;
+  std::ptrdiff_t longest = 0;
+  for (auto cap = caps_.begin(); cap != caps_.end();) {
+    const auto begin = std::find_if(cap, caps_.end(), [this](int c) { return !is_begun(c); });
+    cap = std::find_if(begin, caps_.end(), [this](int c) { return is_begun(c); });
+    if (cap - begin <= longest) continue;
+    longest = cap - begin;
+    middle = *(begin + longest / 2);
+  }
+  return middle;
+}
+
+std::optional<int> CapPlateaus::take_likely() {
+  const std::optional<int> cap = likely_cap();
+  if (cap) guessed_.insert(*cap);
+  return cap;
+}
+
+std::optional<int> CapPlateaus::take_unchecked() {
+  const std::optional<int> cap = known_.empty() ? std::nullopt : unchecked_cap();
+  if (cap) guessed_.insert(*cap);
+  return cap;
 }
 
 std::vector<CapPlateaus::ToCompile> CapPlateaus::take_to_compile() {

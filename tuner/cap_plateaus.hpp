@@ -4,9 +4,11 @@
 // and the steps between them where they are needed; where three steps in a row give one code, the caps between them are
 // taken to give it too, and the plateau's edges are found by halving. That is measured, not proven (DESIGN.md, "Fewer
 // links"): whoever uses it says which caps it was. Between steps that differ and belong to no plateau every cap is
-// compiled, for there neighbours differ without order. What is compiled depends on the codes alone and not on the order
-// in which they come.
+// compiled, for there neighbours differ without order. What is asked for depends on the codes alone and not on the
+// order in which they come; what cores that would idle may do besides (guesses) does not change it, but where a guess
+// contradicts an inference: then every cap that was to have that code is compiled.
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,14 +36,22 @@ class CapPlateaus {
   // Steps, coarse or not, are what a settled cap is like.
   bool is_step(int cap) const;
 
-  // What a cap came to, in any order. `code`: its identity; empty: it did not compile, and is like no other.
+  // What a cap came to, in any order, asked for or not. `code`: its identity; empty: it did not compile, and is like no
+  // other.
   void add(int cap, const std::string& code, int registers_per_thread);
 
-  // Caps which are known by now to need a compilation; each is told once.
+  // Caps which are known by now to need a compilation; each is told once, though it may have been told as a guess or,
+  // before a guess contradicted that, as settled.
   std::vector<ToCompile> take_to_compile();
 
   // Caps which are known by now to need none, each with a compiled step whose code it has; each is told once.
   std::vector<std::pair<int, int>> take_settled();
+
+  // Guesses: what a core may compile that has nothing to do. Each cap is told once. A cap that is likely to be asked
+  // for, those first on which others depend; empty when all of these are under way, and while nothing is known.
+  std::optional<int> take_likely();
+  // A cap that is inferred or may come to be, as far from every compiled one as can be: its code checks the others'.
+  std::optional<int> take_unchecked();
 
  private:
   // What two caps next to each other in a list have to do with each other.
@@ -63,6 +73,11 @@ class CapPlateaus {
   Relation relation(const std::vector<int>& list, std::size_t lower) const;
   Relation ends_plateau(std::size_t step, int direction) const;
   const Code* code_at(int cap) const;
+  std::optional<int> likely_cap() const;
+  std::optional<int> unchecked_cap() const;
+  bool is_begun(int cap) const;
+  bool contradicted(int low, int high, int step) const;
+  void distrust(int step);
   bool same(int cap, int step) const;
   std::vector<int> between(int low, int high) const;
   void ask(int cap, bool decides);
@@ -75,6 +90,8 @@ class CapPlateaus {
   std::map<int, Code> known_;      // compiled
   std::map<int, int> settled_as_;  // the step whose code a settled cap has
   std::set<int> asked_;
+  std::set<int> guessed_;
+  std::set<std::string> distrusted_;  // codes of which an inference was contradicted
   std::vector<ToCompile> to_compile_;
   std::vector<std::pair<int, int>> settled_;
 };

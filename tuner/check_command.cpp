@@ -42,7 +42,10 @@ std::string read_text(const std::filesystem::path& file) {
 void write_text(const std::filesystem::path& file, const std::string& text) {
   std::ofstream out(file, std::ios::binary);
   out << text << '\n';
-  if (!out.flush()) throw Error(ErrorKind::usage, fmt::format("--write-baseline {}: cannot be written", file.string()));
+  if (!out.flush())
+    throw Error(ErrorKind::usage,
+                fmt::format("--write-baseline {}: cannot be written; is there such a folder, and may you write in it?",
+                            file.string()));
 }
 
 json facts_json(const CheckedKernel& kernel) {

@@ -104,9 +104,8 @@ std::string text_about(const std::string& topic) {
   if (const Subcommand* command = find_subcommand(topic)) return help_text(*command);
   std::vector<std::string> topics = command_names();
   topics.insert(topics.end(), {"exit-codes", "man"});
-  throw Error(ErrorKind::usage,
-              fmt::format("regtune help {}: there is help on {}{}", topic, fmt::join(topics, ", "),
-                          did_you_mean(topic, topics)));
+  throw Error(ErrorKind::usage, fmt::format("regtune help {}: there is help on {}{}", topic, fmt::join(topics, ", "),
+                                            did_you_mean(topic, topics)));
 }
 
 std::string completion_text(const std::string& shell) {
@@ -173,6 +172,9 @@ void fill(Command& command, CliCommand which, const CliValues& values, const Com
     case CliCommand::bundle:
       command.what = bundle_request(values, compiler);
       break;
+    case CliCommand::doctor:
+      command.what = DoctorRequest{values.text("cache")};
+      break;
     case CliCommand::tune:
     case CliCommand::completion:
     case CliCommand::help:
@@ -207,7 +209,8 @@ Command parse_command_line(const Arguments& arguments, const std::function<Confi
     command.what = ShowText{*text};
     return command;
   }
-  if (config && !values.flag("no-config")) {
+  // The doctor looks at the config file himself, and says what is wrong with it.
+  if (config && !values.flag("no-config") && which.id != CliCommand::doctor) {
     const Config read = config();
     require_known(read);
     values = parse_options(which, own, read);

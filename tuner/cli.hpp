@@ -1,6 +1,6 @@
 #pragma once
-// The command line: which command, with what. Understands what was given, runs nothing. Which commands and options there
-// are is subcommands.hpp's, what the values ask for cli_requests.hpp's.
+// The command line: which command, with what. Understands what was given, runs nothing. Which commands and options
+// there are is subcommands.hpp's, what the values ask for cli_requests.hpp's.
 #include <functional>
 #include <string>
 #include <variant>
@@ -8,6 +8,7 @@
 
 #include "cli_requests.hpp"
 #include "config_file.hpp"
+#include "doctor_command.hpp"
 
 namespace regtune {
 
@@ -33,7 +34,8 @@ struct Command {
   bool quiet = false;    // no talk on stderr
   bool verbose = false;  // more of it
   std::variant<ShowText, ShowVersions, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest,
-               ReplayCommand, VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest>
+               ReplayCommand, VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest,
+               DoctorRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

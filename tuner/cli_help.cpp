@@ -63,8 +63,10 @@ std::string overview_text() {
 }
 
 std::string help_text(const Subcommand& command, int columns) {
-  std::string text = fmt::format("usage: regtune {} {}\n{}\n\n  {}\n", command.name,
-                                 wrapped(command.synopsis, columns - 15, 15), command.summary, command.example);
+  const std::string usage = fmt::format("usage: regtune {} ", command.name);
+  const auto indent = static_cast<int>(usage.size());
+  std::string text = fmt::format("{}{}\n{}\n\n  {}\n", usage, wrapped(command.synopsis, columns - indent, indent),
+                                 command.summary, command.example);
   for (const OptionGroup& group : command.groups) {
     text += "\n" + group.title + "\n";
     for (const CliOption& option : group.options) append_option(text, option, columns);

@@ -88,7 +88,7 @@ std::string about_unknown(const Subcommand& command, const std::string& word) {
     text += did_you_mean(name, option_names(command), "--");
   else
     text += fmt::format("; it is one of {}", fmt::join(elsewhere, ", "));
-  return fmt::format("{}; {}", text, where_to_read(command));
+  return text + (text.ends_with('?') ? " " : "; ") + where_to_read(command);
 }
 
 // Boost takes the value of an option that can do without one from "--levers=LIST" alone.
@@ -129,20 +129,19 @@ void require_number(const Subcommand& command, const Arguments& given) {
     throw Error(ErrorKind::usage, fmt::format("{} is missing: regtune {} {}; {}", wanted.what, command.name,
                                               command.synopsis, where_to_read(command)));
   if (given.size() > wanted.most && wanted.most == 0)
-    throw Error(ErrorKind::usage, fmt::format("regtune {} takes options only, and there is: {}", command.name,
-                                              fmt::join(given, " ")));
+    throw Error(ErrorKind::usage,
+                fmt::format("regtune {} takes options only, and there is: {}", command.name, fmt::join(given, " ")));
   if (given.size() > wanted.most)
     throw Error(ErrorKind::usage, fmt::format("one {} at a time, and there are {}: {}", wanted.what, given.size(),
                                               fmt::join(given, " ")));
 }
 
 void require_choice(const CliOption& option, const std::string& name, const std::string& value) {
-  if (option.choices.empty() ||
-      std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end())
+  if (option.choices.empty() || std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end())
     return;
-  throw Error(ErrorKind::usage, fmt::format("{} {}: there {} {}{}", name, value,
-                                            option.choices.size() == 1 ? "is only" : "are",
-                                            fmt::join(option.choices, ", "), did_you_mean(value, option.choices)));
+  throw Error(ErrorKind::usage,
+              fmt::format("{} {}: there {} {}{}", name, value, option.choices.size() == 1 ? "is only" : "are",
+                          fmt::join(option.choices, ", "), did_you_mean(value, option.choices)));
 }
 
 std::string place_of(const Config& config, const ConfigEntry& entry) {
@@ -150,8 +149,8 @@ std::string place_of(const Config& config, const ConfigEntry& entry) {
 }
 
 [[noreturn]] void refuse(const Config& config, const ConfigEntry& entry, const std::string& why) {
-  throw Error(ErrorKind::usage,
-              fmt::format("{}: {}. --no-config leaves the file unread", place_of(config, entry), why));
+  throw Error(ErrorKind::usage, fmt::format("{}: {}{} --no-config leaves the file unread", place_of(config, entry), why,
+                                            why.ends_with('?') ? "" : "."));
 }
 
 // The entry as the command line would have it.
@@ -186,8 +185,7 @@ void require_known(const Config& config) {
     const Subcommand* command = find_subcommand(entry.command);
     if (!entry.command.empty() && !command)
       refuse(config, entry,
-             fmt::format("[{}] is no command of regtune{}", entry.command,
-                         did_you_mean(entry.command, all_commands)));
+             fmt::format("[{}] is no command of regtune{}", entry.command, did_you_mean(entry.command, all_commands)));
     const bool known = command ? find_option(*command, entry.option) != nullptr
                                : std::find(all_options.begin(), all_options.end(), entry.option) != all_options.end();
     if (!known)

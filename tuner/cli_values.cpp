@@ -54,7 +54,8 @@ std::optional<int> CliValues::integer_in(const std::string& name, int low, int h
 
 std::optional<int> CliValues::count(const std::string& name) const {
   const std::optional<int> value = integer(name);
-  if (value && *value < 0) throw Error(ErrorKind::usage, fmt::format("{} {}: must not be negative", spell(name), *value));
+  if (value && *value < 0)
+    throw Error(ErrorKind::usage, fmt::format("{} {}: must not be negative", spell(name), *value));
   return value;
 }
 

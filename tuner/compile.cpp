@@ -8,6 +8,7 @@
 #include <map>
 
 #include "compilers.hpp"
+#include "interruption.hpp"
 #include "key.hpp"
 #include "regtune/error.hpp"
 
@@ -150,6 +151,7 @@ CompileJob CompilePool::with_limits(CompileJob job) const {
 CompiledCode CompilePool::prepare(CompileJob job) {
   if (made_) return made_elsewhere(job);
   job = with_limits(std::move(job));
+  server_has_linker_ = server_has_linker_ || job.link_options;
   assert(server_slot_.jobs.empty() && "the server's next answer would be that job's");
   std::string how;
   const auto given = Clock::now();
@@ -158,6 +160,7 @@ CompiledCode CompilePool::prepare(CompileJob job) {
     account(*reply, job.id, given);
     return code_from(*reply, job.id);
   }
+  server_has_linker_ = false;  // it is another one
   CompiledCode code;
   code.id = job.id;
   code.failure = "the compiler's process " + how;
@@ -200,13 +203,27 @@ void CompilePool::give(Slot& slot, CompileJob job) {
   channel_of(slot).send(job_message(slot.jobs.back().job));
 }
 
-// A worker without a job, forked if need be; nullptr when all have one. The server forks between its own jobs only.
-CompilePool::Slot* CompilePool::idle_slot() {
-  for (Slot& slot : slots_)
-    if (slot.jobs.empty()) return &slot;
-  if (slots_.size() >= static_cast<std::size_t>(processes_) || !server_slot_.jobs.empty()) return nullptr;
-  slots_.push_back({server_.spawn(), {}, {}});
-  return &slots_.back();
+// As many as there are jobs for, each with its job as soon as it is there. The server forks between its own jobs only;
+// it is asked for all of them at once, so that it is at the next one while the last one is given its job.
+void CompilePool::fork_workers() {
+  const auto most = static_cast<std::size_t>(processes_);
+  if (waiting_.empty() || slots_.size() >= most || !server_slot_.jobs.empty()) return;
+  load_linker_in_server();
+  const std::size_t forks = std::min(most - slots_.size(), waiting_.size());
+  for (std::size_t i = 0; i < forks; ++i) server_.begin_spawn();
+  for (std::size_t i = 0; i < forks; ++i) {
+    slots_.push_back({server_.finish_spawn(), {}, {}});
+    give_first(slots_.back());
+  }
+}
+
+// Where the first link is a worker's, because the text that all caps share was kept from an earlier run: else every
+// worker would load it.
+void CompilePool::load_linker_in_server() {
+  const bool links = std::any_of(waiting_.begin(), waiting_.end(), [](const auto& job) { return job.link_options; });
+  if (!links || server_has_linker_) return;
+  std::string how;  // a worker will say it again
+  server_has_linker_ = server_.ask({{"load_linker", true}}, kIdentityLimitMs, how).has_value();
 }
 
 // What a worker gets beyond the job that it is at, so that it does not idle while the caller is elsewhere: nothing
@@ -220,17 +237,15 @@ std::size_t CompilePool::jobs_ahead() const {
   return std::min(static_cast<std::size_t>(most), waiting_.size() / (2 * static_cast<std::size_t>(processes_)));
 }
 
+void CompilePool::give_first(Slot& slot) {
+  give(slot, std::move(waiting_.front()));
+  waiting_.pop_front();
+}
+
 void CompilePool::feed() {
-  const auto give_first = [this](Slot& slot) {
-    give(slot, std::move(waiting_.front()));
-    waiting_.pop_front();
-  };
-  // A fork takes a while: each worker has its job before the next one is forked.
-  while (!waiting_.empty()) {
-    Slot* const idle = idle_slot();
-    if (!idle) break;
-    give_first(*idle);
-  }
+  for (Slot& slot : slots_)
+    if (slot.jobs.empty() && !waiting_.empty()) give_first(slot);
+  fork_workers();
   const std::size_t ahead = jobs_ahead();
   for (std::size_t filled = 1; filled <= ahead; ++filled)
     for (Slot& slot : slots_)
@@ -262,6 +277,7 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
                               std::chrono::duration<double>(limit_s_of(slot.jobs.front().job)));
   };
   while (unfinished() > 0) {
+    stop_if_interrupted();
     feed();
     std::vector<pollfd> descriptors;
     std::vector<Slot*> busy;
@@ -275,8 +291,8 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
     for (Slot& slot : slots_) watch(slot);
     watch(server_slot_);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
-    const int ready =
-        poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<long long>(left, 0, 1 << 30)));
+    const int ready = poll(descriptors.data(), descriptors.size(),
+                           until_next_look(static_cast<int>(std::clamp<long long>(left, 0, 1 << 30))));
     for (std::size_t i = 0; ready > 0 && i < descriptors.size(); ++i)
       if (descriptors[i].revents != 0) return collect(*busy[i]);
     for (Slot* slot : busy)
@@ -291,7 +307,8 @@ void CompilePool::account(const Message& reply, int id, Clock::time_point given)
   const pid_t process = reply.at("pid").get<pid_t>();
   usage_.cpu_s += reply.at("cpu_s").get<double>();
   usage_.spans.push_back({id, process, clock_seconds(given), reply.at("begun_s").get<double>(),
-                          reply.at("ended_s").get<double>(), clock_seconds(Clock::now())});
+                          reply.at("ended_s").get<double>(), clock_seconds(Clock::now()),
+                          reply.at("cpu_s").get<double>()});
   double& peak = peak_mib_of_[process];
   usage_.peak_mib += reply.at("peak_mib").get<double>() - peak;
   peak = reply.at("peak_mib").get<double>();
@@ -318,6 +335,19 @@ void CompilePool::abandon() {
   std::erase_if(slots_, [](const Slot& slot) { return !slot.jobs.empty(); });
 }
 
+void CompilePool::drop(int id) {
+  std::erase_if(waiting_, [id](const CompileJob& job) { return job.id == id; });
+  std::erase_if(answered_, [id](const CompiledCode& code) { return code.id == id; });
+  const auto slot = std::find_if(slots_.begin(), slots_.end(), [id](const Slot& s) {
+    return std::any_of(s.jobs.begin(), s.jobs.end(), [id](const GivenJob& given) { return given.job.id == id; });
+  });
+  if (slot == slots_.end()) return;
+  for (auto given = slot->jobs.rbegin(); given != slot->jobs.rend(); ++given)
+    if (given->job.id != id) waiting_.push_front(std::move(given->job));
+  ForkServer::abandon(slot->worker);
+  slots_.erase(slot);
+}
+
 // Its first job is lost; the others go back to the queue. `how`: why it is ended; empty: it ended by itself.
 CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
   CompiledCode code;
@@ -332,6 +362,7 @@ CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
     // Its workers die with it, and what they were at is compiled again by others.
     for (Slot& orphan : slots_) take_back(orphan);
     slots_.clear();
+    server_has_linker_ = false;
     ended = server_.restart();
   } else {
     take_back(slot);

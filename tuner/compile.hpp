@@ -45,6 +45,7 @@ struct CompileSpan {
   double begun_s = 0;
   double ended_s = 0;
   double collected_s = 0;  // its answer by the pool
+  double cpu_s = 0;        // of the process, in between
 };
 
 // What the pool's processes have used so far.
@@ -82,12 +83,16 @@ class CompilePool {
   // Gives the workers what they can take. next() does so too; what was submitted begins sooner.
   void feed();
   int processes() const { return processes_; }
+  // Then no worker can be forked in the place of one that ends.
+  bool server_is_busy() const { return !server_slot_.jobs.empty() || !waiting_for_server_.empty(); }
   std::size_t unfinished() const;  // submitted and not yet returned
   // The next result, waiting until `deadline`; empty when none came in time or nothing is left to wait for.
   std::optional<CompiledCode> next(Deadline deadline = {});
 
   // Forgets what is not compiled yet; jobs under way end with their processes.
   void abandon();
+  // The same of one job that is not the server's. Its process is killed; what else it was given goes to others.
+  void drop(int id);
 
   const CompileUsage& usage() const { return usage_; }
 
@@ -112,9 +117,11 @@ class CompilePool {
   CompiledCode made_elsewhere(const CompileJob& job) const;
   CompileJob with_limits(CompileJob job) const;
   double limit_s_of(const CompileJob& job) const;
-  Slot* idle_slot();
+  void fork_workers();
+  void load_linker_in_server();
   std::size_t jobs_ahead() const;
   void give(Slot& slot, CompileJob job);
+  void give_first(Slot& slot);  // of those that wait
   std::optional<CompiledCode> wait(Deadline deadline);
   Channel& channel_of(Slot& slot);
   void account(const Message& reply, int id, Clock::time_point given);
@@ -132,6 +139,7 @@ class CompilePool {
   bool nvcc_looked_for_ = false;
   std::optional<CompilerIdentity> nvcc_;
   std::string why_no_nvcc_;
+  bool server_has_linker_ = false;
   std::deque<CompileJob> waiting_;
   std::deque<CompileJob> waiting_for_server_;
   std::vector<Slot> slots_;

@@ -1,5 +1,6 @@
 #include "compilers.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 namespace regtune {
 namespace {
 
+constexpr double kLinkerLimitMs = 30000;    // to load nvJitLink
 constexpr std::size_t kMostKeptTexts = 80;  // 64 choices of macros, and other names of a few
 
 bool gives_lto_ir(const CompilerRequest& request) {
@@ -86,8 +88,10 @@ class Compilers {
   void begin_worker() { inherited_mib_ = resident_mib(); }
 
   Message answer(const Message& asked) {
+    if (linker_answered_) linker_asked_.reset();  // not sooner: that takes a moment, and the identity is waited for
     if (asked.contains("identify")) return identify();
     if (asked.contains("identify_nvcc")) return identify_nvcc(asked.at("nvcc_file"));
+    if (asked.contains("load_linker")) return {{"loaded", linker().has_value()}};
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = cpu_seconds();
     const CompilerRequest request = request_from(asked);
@@ -126,10 +130,64 @@ class Compilers {
     if (!reply.cubin.empty()) reply.lowered_names = instance_names(reply.cubin, request.name_expressions.size());
   }
 
+  // Loaded for the first link; a run that finds every code kept never does.
   const std::optional<NvJitLink>& linker() {
-    if (!linker_looked_for_) linker_ = NvJitLink::open(why_no_linker_);
+    if (linker_looked_for_) return linker_;
     linker_looked_for_ = true;
+    linker_ = NvJitLink::open(why_no_linker_);
+    if (linker_ && linker_facts_ && linker_->facts() != *linker_facts_) {
+      why_no_linker_ =
+          fmt::format("{} is not used: it was another one when this run began", linker_->facts().library_path);
+      linker_.reset();
+    }
     return linker_;
+  }
+
+  // What the linker is, asked in a process of its own, so that it is loaded there while the compiler is loaded here:
+  // one after the other, the two would be most of what a run takes that finds every code kept.
+  void begin_to_ask_linker() {
+    if (linker_asked_ || linker_answered_) return;
+    linker_asked_.emplace([](Channel& channel) {
+      std::string why_not;
+      const std::optional<NvJitLink> linker = NvJitLink::open(why_not);
+      if (!linker) {
+        channel.send({{"failure", why_not}});
+        return;
+      }
+      const LinkerFacts facts = linker->facts();
+      channel.send({{"library_path", facts.library_path},
+                    {"major", facts.major},
+                    {"minor", facts.minor},
+                    {"takes_no_cache", facts.takes_no_cache}});
+    });
+  }
+
+  // Requires: begin_to_ask_linker() was called.
+  const std::optional<LinkerFacts>& linker_facts() {
+    if (linker_answered_) return linker_facts_;
+    linker_answered_ = true;
+    const Channel::Received received = linker_asked_->channel().receive(after_ms(kLinkerLimitMs));
+    if (received.state != Channel::State::message) {
+      why_no_linker_ =
+          fmt::format("nvJitLink is not used: the process that loaded it {}",
+                      received.state == Channel::State::timed_out ? "did not answer" : linker_asked_->end());
+      return linker_facts_;
+    }
+    const Message& answer = received.message;
+    if (answer.contains("failure"))
+      why_no_linker_ = answer.at("failure");
+    else
+      linker_facts_ = {answer.at("library_path"), answer.at("major"), answer.at("minor"), answer.at("takes_no_cache")};
+    return linker_facts_;
+  }
+
+  // The part of an identity that is the linker's. `compiler`: whose LTO-IR it is to take.
+  template <typename Compiler>
+  void add_linker(Message& identity, const Compiler& compiler) {
+    const std::optional<LinkerFacts>& facts = linker_facts();
+    identity["linker"] = facts ? "nvJitLink " + facts->version() : "";
+    identity["why_no_linker"] = facts ? facts->cannot_serve(compiler).value_or("") : why_no_linker_;
+    identity["linker_takes_no_cache"] = facts && facts->takes_no_cache;
   }
 
   // Made once for each distinct request that others will make too.
@@ -154,6 +212,7 @@ class Compilers {
 
   Message identify() {
     try {
+      begin_to_ask_linker();
       std::vector<std::string> folders;
       for (const auto& folder : include_folders(nvrtc().library_path())) folders.push_back(folder.string());
       std::vector<std::string> fixed;
@@ -166,16 +225,8 @@ class Compilers {
                        {"architectures", nvrtc().supported_architectures()},
                        {"include_folders", folders},
                        {"fixed_options", fixed},
-                       {"precompiles_headers", nvrtc().precompiles_headers()},
-                       {"linker", ""},
-                       {"why_no_linker", ""},
-                       {"linker_takes_no_cache", false}};
-      if (linker()) {
-        identity["linker"] = "nvJitLink " + linker()->version();
-        why_no_linker_ = linker()->cannot_serve(nvrtc()).value_or("");
-        identity["linker_takes_no_cache"] = recent || linker()->accepts_option("-no-cache");
-      }
-      identity["why_no_linker"] = why_no_linker_;
+                       {"precompiles_headers", nvrtc().precompiles_headers()}};
+      add_linker(identity, nvrtc());
       return identity;
     } catch (const Error& failure) {
       return {{"failure", failure.what()}};
@@ -183,6 +234,7 @@ class Compilers {
   }
 
   Message identify_nvcc(const std::string& file) {
+    begin_to_ask_linker();
     std::string why_not;
     const std::optional<Nvcc> nvcc = Nvcc::open(file, why_not);
     if (!nvcc) return {{"failure", why_not}};
@@ -191,19 +243,15 @@ class Compilers {
                      {"architectures", nvcc->architectures()},
                      {"include_folders", std::vector<std::string>()},  // it knows its own
                      {"fixed_options", std::vector<std::string>()},
-                     {"precompiles_headers", false},
-                     {"linker", ""},
-                     {"why_no_linker", why_no_linker_},
-                     {"linker_takes_no_cache", false}};
-    if (linker()) {
-      identity["linker"] = "nvJitLink " + linker()->version();
-      identity["why_no_linker"] = linker()->cannot_serve(*nvcc).value_or("");
-      identity["linker_takes_no_cache"] = linker()->accepts_option("-no-cache");
-    }
+                     {"precompiles_headers", false}};
+    add_linker(identity, *nvcc);
     return identity;
   }
 
   std::optional<Nvrtc> nvrtc_;
+  std::optional<Worker> linker_asked_;
+  bool linker_answered_ = false;
+  std::optional<LinkerFacts> linker_facts_;
   std::optional<NvJitLink> linker_;
   bool linker_looked_for_ = false;
   std::string why_no_linker_;

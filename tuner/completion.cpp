@@ -152,7 +152,7 @@ std::string zsh() {
         text += fmt::format(" \\\n        {}", quoted(fmt::format("{}--{}{}{}", repeat, option.name, equals, rest)));
         if (option.letter != '\0')
           text += fmt::format(" \\\n        {}", quoted(fmt::format("{}-{}{}{}", repeat, option.letter,
-                                                                      option.takes_value() ? "+" : "", rest)));
+                                                                    option.takes_value() ? "+" : "", rest)));
       }
     const std::vector<std::string> words = subject_words(command);
     const std::string subjects =

@@ -17,8 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const fs::path& file, std::size_t line, const std::string& why) {
-  throw Error(ErrorKind::usage,
-              fmt::format("{}:{}: {}. --no-config leaves the file unread", file.string(), line, why));
+  throw Error(ErrorKind::usage, fmt::format("{}:{}: {}. --no-config leaves the file unread", file.string(), line, why));
 }
 
 std::size_t line_of(const toml::node& node) {
@@ -92,12 +91,11 @@ Config read_config(const fs::path& file) {
   std::error_code error;
   if (!fs::exists(file, error)) return {file, {}};
   std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in || in.bad() || fs::is_directory(file, error))
+  if (!in || fs::is_directory(file, error))
     throw Error(ErrorKind::file_not_found,
                 fmt::format("{}: the config file cannot be read; make it readable, or leave it unread with --no-config",
                             file.string()));
-  return config_from_text(text, file);
+  return config_from_text({std::istreambuf_iterator<char>(in), {}}, file);
 }
 
 }  // namespace regtune

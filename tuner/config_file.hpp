@@ -1,6 +1,7 @@
 #pragma once
 // The user's config file: what he would otherwise type each time. Holds options by their long names, for all commands
-// or, in a table named after it, for one. Knows no option: which exist, and what their values are, is cli_options.hpp's.
+// or, in a table named after it, for one. Knows no option: which exist, and what their values are, is
+// cli_options.hpp's.
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -29,6 +29,8 @@ enum Attribute : std::uint8_t {
   parameter = 0x17,
   max_registers = 0x1b,
   register_count = 0x2f,
+  cluster_dims = 0x3d,
+  max_cluster_rank = 0x3f,
   large_parameter = 0x45,  // in kernels whose parameters exceed 4 KiB
   spill_offsets = 0x55,
 };
@@ -260,6 +262,15 @@ class KernelReader {
           break;
         case max_threads:
           kernel.max_threads_per_block = thread_count(payload);
+          break;
+        case cluster_dims:
+          for (std::size_t axis = 0; axis < kernel.blocks_per_cluster.size(); ++axis)
+            kernel.blocks_per_cluster[axis] =
+                to_int(load_number<std::uint32_t>(payload, 4 * axis, "blocks of a cluster"), "blocks of a cluster");
+          break;
+        case max_cluster_rank:
+          kernel.max_blocks_per_cluster =
+              to_int(load_number<std::uint32_t>(payload, 0, "blocks of a cluster"), "blocks of a cluster");
           break;
         case required_threads:
           kernel.required_threads_per_block = thread_count(payload);

@@ -2,6 +2,7 @@
 // Reads a cubin (an ELF file of CUDA machine code): its kernels, what they take, where they spill, and a
 // hash that is equal exactly when two kernels are the same code. Needs no GPU, no driver and no
 // disassembler. Refuses whatever is not a well-formed cubin of sm_75 or newer.
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,11 +22,14 @@ struct CubinKernel {
   int stack_frame_bytes = 0;     // the greater of EIATTR_MIN_STACK_SIZE and FRAME_SIZE: callees included
   int spill_store_bytes = 0;     // to local memory: attribute 0x55, summed over the kernel and all it calls
   int spill_load_bytes = 0;
-  int shared_spill_store_bytes = 0;  // likewise to shared memory
+  int shared_spill_store_bytes = 0;    // likewise to shared memory
   int shared_spill_load_bytes = 0;
-  int static_shared_bytes = 0;             // without the 1 KiB reserve that sm_90 and later add
-  int max_threads_per_block = 0;           // EIATTR_MAX_THREADS, product of x, y, z; 0: no bound
-  int required_threads_per_block = 0;      // EIATTR_REQNTID, likewise
+  int static_shared_bytes = 0;         // without the 1 KiB reserve that sm_90 and later add
+  int max_threads_per_block = 0;       // EIATTR_MAX_THREADS, product of x, y, z; 0: no bound
+  int required_threads_per_block = 0;  // EIATTR_REQNTID, likewise
+  // EIATTR_CTA_PER_CLUSTER, what __cluster_dims__ declares: blocks along x, y and z; all 0: nothing.
+  std::array<int, 3> blocks_per_cluster = {0, 0, 0};
+  int max_blocks_per_cluster = 0;          // EIATTR_MAX_CLUSTER_RANK, the third launch bound; 0: none
   std::vector<CubinParameter> parameters;  // by ordinal
   // 32 hex digits: XXH3-128 over the code of the kernel and all it calls, relocations, constants, registers,
   // frame and static shared memory. The kernel's own name, the ceiling and the launch limits (max and required

@@ -110,7 +110,9 @@ const char* word_of(MergedRun::Fate fate) {
 MergeReport merge(const fs::path& file, const fs::path& cache) {
   if (file.extension() != ".json") return merge_file(file, cache);
   std::ifstream in(file);
-  if (!in) throw Error(ErrorKind::file_not_found, file.string() + ": cannot be read");
+  if (!in)
+    throw Error(ErrorKind::file_not_found,
+                file.string() + ": cannot be read; is the path right, and may you read the file?");
   const Json json = Json::parse(in, nullptr, false);
   const TuningRecord run = record_from_json(json, file.string());
   if (!run.gpu || !run.verdict)
@@ -119,7 +121,8 @@ MergeReport merge(const fs::path& file, const fs::path& cache) {
 }
 
 DbAnswer merge_files(const DbRequest& request, const fs::path& cache) {
-  if (request.arguments.empty()) throw Error(ErrorKind::usage, "no file to take in was named");
+  if (request.arguments.empty())
+    throw Error(ErrorKind::usage, "no file to take in was named; write regtune import OTHER.db");
   DbAnswer answer;
   answer.json = Json::array();
   for (const std::string& file : request.arguments) {

@@ -50,6 +50,45 @@ std::string blocks_text(const std::vector<Dim3>& blocks) {
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
+std::string numbers_text(const std::vector<Expression>& expressions) {
+  std::vector<std::string> texts;
+  for (const Expression& expression : expressions) texts.push_back(number_or_text(expression.text));
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+// "swizzle = \"128B\"", unless the word is the first, which is what holds without the key.
+template <class Enumeration, class Words>
+void add_word(std::vector<std::string>& parts, const char* key, Enumeration value, const Words& words) {
+  if (value != Enumeration{})
+    parts.push_back(fmt::format("{} = {}", key, toml_string(words.at(static_cast<std::size_t>(value)))));
+}
+
+void add_texture(std::vector<std::string>& parts, const TextureDescription& texture) {
+  const TextureSampling& sampling = texture.sampling;
+  const auto word = [](TextureAddress address) {
+    return toml_string(kTextureAddressWords.at(static_cast<std::size_t>(address)));
+  };
+  parts.push_back("texture = " + numbers_text(texture.extents));
+  parts.push_back(fmt::format("address = [{}, {}]", word(sampling.address[0]), word(sampling.address[1])));
+  add_word(parts, "filter", sampling.filter, kTextureFilterWords);
+  add_word(parts, "read", sampling.read, kTextureReadWords);
+  add_word(parts, "memory", sampling.memory, kTextureMemoryWords);
+  if (sampling.normalized_coords) parts.emplace_back("normalized_coords = true");
+}
+
+void add_tensor_map(std::vector<std::string>& parts, const TensorMapDescription& map) {
+  parts.push_back("tensor_map = " + numbers_text(map.dims));
+  if (!map.of.empty()) parts.push_back("of = " + toml_string(map.of));
+  if (map.base_offset) parts.push_back("base_offset = " + number_or_text(map.base_offset->text));
+  if (!map.strides.empty()) parts.push_back("strides = " + numbers_text(map.strides));
+  parts.push_back("box = " + numbers_text(map.box));
+  if (!map.element_strides.empty()) parts.push_back("element_strides = " + numbers_text(map.element_strides));
+  add_word(parts, "swizzle", map.mode.swizzle, kTensorSwizzleWords);
+  add_word(parts, "interleave", map.mode.interleave, kTensorInterleaveWords);
+  add_word(parts, "l2_promotion", map.mode.l2_promotion, kTensorL2PromotionWords);
+  add_word(parts, "oob_fill", map.mode.oob_fill, kTensorFillWords);
+}
+
 std::string argument_text(const ArgumentDescription& argument, bool is_field);
 
 std::vector<std::string> contents_of(const ArgumentDescription& argument) {
@@ -62,11 +101,9 @@ std::vector<std::string> contents_of(const ArgumentDescription& argument) {
     for (const ArgumentDescription& field : argument.fields) fields.push_back(argument_text(field, true));
     parts.push_back(fmt::format("struct = [{}]", fmt::join(fields, ", ")));
   }
-  if (!argument.values.empty()) {
-    std::vector<std::string> values;
-    for (const Expression& value : argument.values) values.push_back(number_or_text(value.text));
-    parts.push_back(fmt::format("values = [{}]", fmt::join(values, ", ")));
-  }
+  if (!argument.values.empty()) parts.push_back("values = " + numbers_text(argument.values));
+  if (argument.texture) add_texture(parts, *argument.texture);
+  if (argument.tensor_map) add_tensor_map(parts, *argument.tensor_map);
   return parts;
 }
 
@@ -109,6 +146,7 @@ void write_head(Writer& out, const LaunchDescription& d) {
   if (d.grid) out.line("grid", "grid", number_or_text(d.grid->text));
   if (d.dynamic_shared_bytes)
     out.line("dynamic_shared_bytes", "dynamic_shared_bytes", number_or_text(d.dynamic_shared_bytes->text));
+  if (!d.cluster.empty()) out.line("cluster", "cluster", numbers_text(d.cluster));
   if (d.cooperative) out.line("cooperative", "cooperative", "true");
   if (!d.options.empty()) out.line("options", "options", list_text(d.options));
   if (!d.include_folders.empty()) {

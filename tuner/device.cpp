@@ -13,6 +13,7 @@
 #include "device_worker.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
+#include "workload_message.hpp"
 
 namespace regtune {
 namespace {
@@ -34,37 +35,6 @@ std::vector<ElementType> element_types(const WorkloadPlan& plan) {
 }
 
 constexpr const char* kPurposes[] = {"fill", "compare", "show"};
-
-Message buffer_message(const BufferPlan& buffer) {
-  return {{"name", buffer.name},
-          {"type", static_cast<int>(buffer.type)},
-          {"count", buffer.count},
-          {"init", static_cast<int>(buffer.init.kind)},
-          {"a", buffer.init.a},
-          {"b", buffer.init.b},
-          {"path", buffer.init.path},
-          {"output", buffer.output},
-          {"writable", buffer.writable},
-          {"absolute_tolerance", buffer.absolute_tolerance},
-          {"relative_tolerance", buffer.relative_tolerance},
-          {"ulp_tolerance", buffer.ulp_tolerance}};
-}
-
-Message struct_message(const StructPlan& structure) {
-  Message pointers = Message::array();
-  for (const StructPlan::Pointer& pointer : structure.pointers)
-    pointers.push_back({{"offset", pointer.offset_bytes}, {"buffer", buffer_message(pointer.buffer)}});
-  return {{"name", structure.name},
-          {"bytes", binary(structure.bytes)},
-          {"pointers", pointers},
-          {"fills_all", structure.fills_all}};
-}
-
-Message parameter_message(const ParameterPlan& parameter) {
-  if (const auto* scalar = std::get_if<ScalarPlan>(&parameter)) return {{"bytes", binary(scalar->bytes)}};
-  if (const auto* structure = std::get_if<StructPlan>(&parameter)) return struct_message(*structure);
-  return buffer_message(std::get<BufferPlan>(parameter));
-}
 
 constexpr const char* kServeProfiled = "--serve-profiled";
 
@@ -155,18 +125,11 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
   for (const ElementType type : element_types(plan))
     for (const char* purpose : kPurposes)
       functions[std::string(to_string(type))][purpose] = device_code.lowered_names.at(next++);
-  Message parameters = Message::array();
-  for (const ParameterPlan& parameter : plan.parameters) parameters.push_back(parameter_message(parameter));
-  Message globals = Message::array();
-  for (const StructPlan& variable : plan.globals) globals.push_back(struct_message(variable));
-  plan_request_ = {{"do", "plan"},
-                   {"seed", plan.seed},
-                   {"device_code", binary(device_code.cubin)},
-                   {"functions", functions},
-                   {"parameters", parameters},
-                   {"globals", globals},
-                   {"cooperative", plan.cooperative},
-                   {"never_restore", never_restore}};
+  plan_request_ = workload_message(plan);
+  plan_request_["do"] = "plan";
+  plan_request_["device_code"] = binary(device_code.cubin);
+  plan_request_["functions"] = functions;
+  plan_request_["never_restore"] = never_restore;
   const Message reply = ask(plan_request_, kStartLimitMs);
   if (!reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));

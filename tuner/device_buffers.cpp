@@ -7,7 +7,7 @@
 
 #include "npy.hpp"
 #include "regtune/error.hpp"
-#include "workload.hpp"
+#include "workload_message.hpp"
 
 namespace regtune {
 namespace {
@@ -24,6 +24,10 @@ struct Damage {
 // Memory of its own even for an empty buffer.
 std::int64_t allocated_bytes(std::int64_t bytes) {
   return std::max<std::int64_t>(bytes, 16);
+}
+
+bool is_plain_buffer(const Message& parameter) {
+  return !parameter.contains("bytes") && !parameter.contains("texture") && !parameter.contains("tensor_map");
 }
 
 std::string spell_damage(const Damage& damage, const std::string& name) {
@@ -75,28 +79,34 @@ void DeviceBuffers::make(const Message& request) {
       driver_.allocate(static_cast<std::int64_t>(sizeof(Damage) * std::max<std::size_t>(1, buffers_.size())), damages_),
       "allocating a result");
   // The parameter block points into values_ and buffers_: neither may move any more.
-  values_.reserve(request.at("parameters").size());
+  const Message& parameters = request.at("parameters");
+  values_.reserve(parameters.size());
   std::size_t buffer = 0;
-  for (const Message& parameter : request.at("parameters")) {
-    if (parameter.contains("bytes")) {
-      values_.push_back(value_of(parameter, buffer));
-      parameters_.push_back(values_.back().bytes.data());
-    } else {
+  for (const Message& parameter : parameters) {
+    if (is_plain_buffer(parameter)) {
       fill(buffers_[buffer], parameter);
       parameters_.push_back(&buffers_[buffer++].address);
+    } else {
+      values_.push_back(parameter.contains("bytes") ? value_of(parameter, buffer) : handle_of(parameter, buffer));
+      parameters_.push_back(values_.back().bytes.data());
     }
   }
   for (const Message& variable : request.at("globals")) variables_.push_back(value_of(variable, buffer));
+  // Maps view buffers that may come after them, and so are made last.
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].contains("tensor_map")) encode_map(parameters[i], parameters_[i]);
 }
 
 // The buffer that a parameter is, or those that its structure points to.
 void DeviceBuffers::describe_buffers(const Message& parameter, std::uint64_t seed) {
   std::vector<const Message*> found;
-  if (!parameter.contains("bytes")) found.push_back(&parameter);
+  if (is_plain_buffer(parameter)) found.push_back(&parameter);
+  if (parameter.contains("buffer")) found.push_back(&parameter.at("buffer"));
   if (parameter.contains("pointers"))
     for (const Message& pointer : parameter.at("pointers")) found.push_back(&pointer.at("buffer"));
   for (const Message* buffer : found) {
     buffers_.push_back(described(*buffer));
+    buffers_.back().copied = parameter.contains("texture");
     // Buffers of one seed must not hold the same numbers.
     buffers_.back().seed = seed * 0x9e3779b97f4a7c15ull + static_cast<std::uint64_t>(buffers_.size() - 1);
   }
@@ -112,6 +122,33 @@ DeviceBuffers::Value DeviceBuffers::value_of(const Message& described, std::size
     std::memcpy(value.bytes.data() + pointer.at("offset").get<std::size_t>(), &buffer.address, sizeof buffer.address);
   }
   return value;
+}
+
+// A texture object over its texels, or the place of a tensor map, which is encoded later.
+DeviceBuffers::Value DeviceBuffers::handle_of(const Message& described, std::size_t& next_buffer) {
+  const std::string name = described.at("name");
+  Buffer* const data = described.contains("buffer") ? &buffers_[next_buffer++] : nullptr;
+  if (data != nullptr) fill(*data, described.at("buffer"));
+  if (described.contains("tensor_map")) return {name, std::string(kTensorMapBytes, '\0'), true};
+  std::uint64_t texture = 0;
+  require(driver_.make_texture(texture_of(described.at("texture")), data->address, texture),
+          "making the texture " + name);
+  return {name, std::string(reinterpret_cast<const char*>(&texture), sizeof texture), true};
+}
+
+void DeviceBuffers::encode_map(const Message& described, void* place) const {
+  const std::string name = described.at("name");
+  if (const std::string why_not = driver_.why_no_tensor_maps(); !why_not.empty())
+    throw Error(ErrorKind::gpu_failed, fmt::format("{}: {}", name, why_not));
+  const std::string viewed = described.contains("of") ? described.at("of").get<std::string>() : name;
+  const auto buffer =
+      std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& candidate) { return candidate.name == viewed; });
+  if (buffer == buffers_.end()) throw Error(ErrorKind::internal, fmt::format("{}: no buffer {}", name, viewed));
+  std::string map;
+  const auto start = buffer->address + described.at("base_offset").get<DeviceAddress>();
+  require(driver_.encode_tensor_map(tensor_map_of(described.at("tensor_map")), start, map),
+          fmt::format("encoding the tensor map {}", name));
+  std::memcpy(place, map.data(), map.size());
 }
 
 std::string DeviceBuffers::fill_variables(const LoadedKernel& loaded) const {
@@ -149,16 +186,17 @@ DeviceBuffers::Buffer DeviceBuffers::described(const Message& parameter) {
 void DeviceBuffers::refuse_what_does_not_fit() const {
   std::int64_t needed = 0;
   for (const Buffer& buffer : buffers_) {
-    const int copies = 1 + (buffer.writable ? 1 : 0) + (buffer.output ? 1 : 0);
+    const int copies = 1 + (buffer.writable ? 1 : 0) + (buffer.output ? 1 : 0) + (buffer.copied ? 1 : 0);
     needed += copies * buffer.bytes + 2 * kGuardBytes;
   }
   std::int64_t free = 0;
   require(driver_.free_memory(free), "reading the free memory");
   if (needed > free)
-    throw Error(ErrorKind::buffer_too_large,
-                fmt::format("the buffers need {} MiB on the GPU (an output three times: itself, its initial data and "
-                            "the reference's result), and {} MiB are free; choose smaller sizes with --set",
-                            needed >> 20, free >> 20));
+    throw Error(
+        ErrorKind::buffer_too_large,
+        fmt::format("the buffers need {} MiB on the GPU (an output three times: itself, its initial data and "
+                    "the reference's result; a texture twice), and {} MiB are free; choose smaller sizes with --set",
+                    needed >> 20, free >> 20));
 }
 
 void DeviceBuffers::fill(Buffer& buffer, const Message& parameter) {

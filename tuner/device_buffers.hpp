@@ -1,7 +1,8 @@
 #pragma once
-// The buffers of a launch, on the GPU: their initial data, the reference's results, and the guards around each, which
-// tell of writes out of bounds. Compares without moving the data. Lives in the child process that owns the GPU; says
-// what it found in words for people, and throws Error when the GPU refuses what no candidate is to blame for.
+// The buffers of a launch, on the GPU: their initial data, the reference's results, the textures and tensor maps over
+// them, and the guards around each, which tell of writes out of bounds. Compares without moving the data. Lives in the
+// child process that owns the GPU; says what it found in words for people, and throws Error when the GPU refuses what
+// no candidate is to blame for.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -50,6 +51,7 @@ class DeviceBuffers {
     std::int64_t bytes = 0;
     bool output = false;
     bool writable = false;
+    bool copied = false;  // into the memory of a texture
     double absolute_tolerance = 0;
     double relative_tolerance = 0;
     std::int64_t ulp_tolerance = 0;
@@ -68,6 +70,8 @@ class DeviceBuffers {
 
   void describe_buffers(const Message& parameter, std::uint64_t seed);
   Value value_of(const Message& described, std::size_t& next_buffer);
+  Value handle_of(const Message& described, std::size_t& next_buffer);
+  void encode_map(const Message& described, void* place) const;
   static Buffer described(const Message& parameter);
   static std::string read_data(const std::string& path, const Buffer& buffer);
   void refuse_what_does_not_fit() const;

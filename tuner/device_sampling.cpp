@@ -21,6 +21,8 @@ constexpr int kMostLaunches = 1000;
 // Launches shorter than this are over before the host has put the next one on the stream.
 constexpr double kShortMs = 0.05;
 constexpr int kEmptyLaunches = 41;
+// What every GPU with clusters takes.
+constexpr std::uint64_t kPortableClusterBlocks = 8;
 // What the driver's documentation states of events (cuEventElapsedTime).
 constexpr double kStatedResolutionMs = 0.0005;
 // NVML is asked while the GPU works, so that nothing waits for it where it answers within a sample; where it takes
@@ -58,13 +60,37 @@ Message DeviceSampling::load(const Message& request) {
     driver_.unload(loaded);
     return {{"refused", failure}};
   }
-  if (cooperative_)
-    if (auto refusal = cut_to_resident(loaded, shape)) {
-      driver_.unload(loaded);
-      return std::move(*refusal);
-    }
+  std::optional<Message> refusal;
+  if (cluster_) refusal = why_no_cluster_fits(loaded, shape);
+  if (cooperative_) refusal = cut_to_resident(loaded, shape);
+  if (refusal) {
+    driver_.unload(loaded);
+    return std::move(*refusal);
+  }
   candidates_[id] = {loaded, shape, {}};
   return {{"ok", true}};
+}
+
+void DeviceSampling::launch_in_clusters(const ClusterPlan& cluster) {
+  if (const std::string why_not = driver_.why_no_clusters(); !why_not.empty())
+    throw Error(ErrorKind::gpu_failed, why_not);
+  cluster_ = cluster;
+}
+
+// A cluster's blocks are resident together on the multiprocessors of one part of the GPU: that limits a launch too.
+std::optional<Message> DeviceSampling::why_no_cluster_fits(const LoadedKernel& loaded, const LaunchShape& shape) const {
+  const Dim3& blocks = cluster_->blocks;
+  if (blocks.volume() > kPortableClusterBlocks)
+    if (const CudaStatus status = driver_.allow_any_cluster_size(loaded); !status.ok())
+      return Message{
+          {"refused", fmt::format("the driver allows no clusters of {} blocks: {}", blocks.volume(), status.text)}};
+  int clusters = 0;
+  if (const CudaStatus status = driver_.resident_clusters(loaded, shape, blocks, clusters); !status.ok())
+    return Message{{"refused", "the driver does not say how many clusters are resident: " + status.text}};
+  if (clusters > 0) return {};
+  return Message{{"refused", fmt::format("the GPU has no room for one cluster of {} x {} x {} blocks of this code: its "
+                                         "registers or its shared memory are too many",
+                                         blocks.x, blocks.y, blocks.z)}};
 }
 
 // Every budget has its own occupancy, and so its own grid, as a program finds it that asks the runtime for it.
@@ -81,8 +107,10 @@ std::optional<Message> DeviceSampling::cut_to_resident(const LoadedKernel& loade
 }
 
 CudaStatus DeviceSampling::launch(const Loaded& candidate) const {
-  return cooperative_ ? driver_.launch_cooperative(candidate.kernel, candidate.shape, buffers_.parameters())
-                      : driver_.launch(candidate.kernel, candidate.shape, buffers_.parameters());
+  if (cooperative_) return driver_.launch_cooperative(candidate.kernel, candidate.shape, buffers_.parameters());
+  if (cluster_ && !cluster_->declared)
+    return driver_.launch_in_clusters(candidate.kernel, candidate.shape, cluster_->blocks, buffers_.parameters());
+  return driver_.launch(candidate.kernel, candidate.shape, buffers_.parameters());
 }
 
 Message DeviceSampling::unload(int id) {
@@ -121,8 +149,9 @@ DeviceSampling::Timed DeviceSampling::time_launches(const Loaded& candidate, int
 }
 
 std::optional<Message> DeviceSampling::make_graph(Loaded& candidate) {
+  const Dim3* const cluster = cluster_ && !cluster_->declared ? &cluster_->blocks : nullptr;
   const CudaStatus made =
-      driver_.make_graph(candidate.kernel, candidate.shape, buffers_.parameters(), launches_, candidate.graph);
+      driver_.make_graph(candidate.kernel, candidate.shape, buffers_.parameters(), launches_, candidate.graph, cluster);
   if (!made.ok()) return Message{{"refused", "the driver refused a graph of the launch: " + made.text}};
   // The first replay brings the graph to the GPU.
   if (const CudaStatus status = driver_.launch(candidate.graph); !status.ok()) return failure_of_launch(status);

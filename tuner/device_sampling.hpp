@@ -11,6 +11,7 @@
 #include "driver.hpp"
 #include "nvml.hpp"
 #include "worker.hpp"
+#include "workload.hpp"
 
 namespace regtune {
 
@@ -26,6 +27,8 @@ class DeviceSampling {
 
   // From now on all blocks of a launch are resident together: of each code's grid, no more than fit on the GPU.
   void launch_cooperatively() { cooperative_ = true; }
+  // From now on launches are in clusters. Throws Error(gpu_failed) where the GPU or its driver has none.
+  void launch_in_clusters(const ClusterPlan& cluster);
   // From now on a timed launch finds what the one before left.
   void never_restore() { never_restore_ = true; }
 
@@ -53,6 +56,7 @@ class DeviceSampling {
     double ms = 0;
     std::optional<Message> failure;
   };
+  std::optional<Message> why_no_cluster_fits(const LoadedKernel& loaded, const LaunchShape& shape) const;
   std::optional<Message> cut_to_resident(const LoadedKernel& loaded, LaunchShape& shape) const;
   CudaStatus launch(const Loaded& candidate) const;
   Timed time_launches(const Loaded& candidate, int launches);
@@ -75,6 +79,7 @@ class DeviceSampling {
   DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it
   std::map<int, Loaded> candidates_;
   bool cooperative_ = false;
+  std::optional<ClusterPlan> cluster_;
   bool never_restore_ = false;
   bool restored_ = false;
   SampleMode mode_ = SampleMode::one_launch;

@@ -8,6 +8,7 @@
 #include "nvml.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
+#include "workload_message.hpp"
 
 namespace regtune {
 namespace {
@@ -39,6 +40,7 @@ class DeviceServer {
       buffers_.make(request);
       sampling_.prepare_flushing();
       if (request.at("cooperative").get<bool>()) sampling_.launch_cooperatively();
+      if (const auto cluster = cluster_of(request)) sampling_.launch_in_clusters(*cluster);
       if (request.at("never_restore").get<bool>()) sampling_.never_restore();
       return {{"ok", true}};
     }

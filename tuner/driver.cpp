@@ -1,76 +1,14 @@
 #include "driver.hpp"
 
-#include <cuda.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <utility>
 
-#include "dynamic_library.hpp"
+#include "driver_library.hpp"
 #include "toolkit.hpp"
 
-// cuda.h maps a function's plain name to its current version (cuMemAlloc to cuMemAlloc_v2): spelled out
-// after expansion, the name that the library exports under the signature that the header declares.
-#define REGTUNE_SPELL(name) #name
-#define REGTUNE_EXPORT(name) REGTUNE_SPELL(name)
-
 namespace regtune {
-
-#define REGTUNE_DRIVER_FUNCTIONS(apply)                                                                              \
-  apply(cuInit) apply(cuDriverGetVersion) apply(cuDeviceGetCount) apply(cuDeviceGet) apply(cuDeviceGetName)          \
-      apply(cuDeviceGetAttribute) apply(cuDeviceTotalMem) apply(cuDeviceGetPCIBusId) apply(cuDevicePrimaryCtxRetain) \
-          apply(cuCtxSetCurrent) apply(cuCtxSynchronize) apply(cuMemGetInfo) apply(cuMemAlloc) apply(cuMemFree)      \
-              apply(cuMemcpyHtoD) apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync) apply(cuMemsetD8Async)                \
-                  apply(cuModuleLoadData) apply(cuModuleUnload) apply(cuModuleGetFunction) apply(cuFuncSetAttribute) \
-                      apply(cuModuleGetGlobal) apply(cuLaunchKernel) apply(cuEventCreate) apply(cuEventRecord)       \
-                          apply(cuEventSynchronize) apply(cuEventElapsedTime) apply(cuGraphCreate)                   \
-                              apply(cuGraphAddKernelNode) apply(cuGraphInstantiate) apply(cuGraphLaunch)             \
-                                  apply(cuGraphDestroy) apply(cuGraphExecDestroy) apply(cuGetErrorName)              \
-                                      apply(cuGetErrorString) apply(cuLaunchCooperativeKernel)                       \
-                                          apply(cuOccupancyMaxActiveBlocksPerMultiprocessor) apply(cuCtxGetDevice)   \
-                                              apply(cuCtxGetCurrent) apply(cuCtxGetId)
-
-struct Driver::Library {
-  explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
-  DynamicLibrary file;
-#define REGTUNE_DECLARE(name) decltype(&::name) name##_call = nullptr;
-  REGTUNE_DRIVER_FUNCTIONS(REGTUNE_DECLARE)
-#undef REGTUNE_DECLARE
-  CUevent started = nullptr;
-  CUevent stopped = nullptr;
-
-  // The first function that the library lacks, if any.
-  std::string bind() {
-    const auto bind_one = [this](auto& function, std::string name) {
-      using Function = std::remove_pointer_t<std::remove_reference_t<decltype(function)>>;
-      function = file.find<Function>(name.c_str());
-      // cuEventElapsedTime_v2 came late, with the signature unchanged; older drivers have the plain name.
-      if (!function && name.ends_with("_v2")) function = file.find<Function>(name.substr(0, name.size() - 3).c_str());
-      return function != nullptr;
-    };
-#define REGTUNE_BIND(name) \
-  if (!bind_one(name##_call, REGTUNE_EXPORT(name))) return #name;
-    REGTUNE_DRIVER_FUNCTIONS(REGTUNE_BIND)
-#undef REGTUNE_BIND
-    return "";
-  }
-
-  CudaStatus status(CUresult code) const {
-    if (code == CUDA_SUCCESS) return {};
-    const char* name = nullptr;
-    const char* text = nullptr;
-    cuGetErrorName_call(code, &name);
-    cuGetErrorString_call(code, &text);
-    return {static_cast<int>(code),
-            fmt::format("{} ({}): {}", name ? name : "CUDA error", static_cast<int>(code), text ? text : "no text")};
-  }
-
-  int attribute(CUdevice_attribute which, CUdevice device) const {
-    int value = 0;
-    cuDeviceGetAttribute_call(&value, which, device);
-    return value;
-  }
-};
 
 bool CudaStatus::out_of_memory() const {
   return code == CUDA_ERROR_OUT_OF_MEMORY;
@@ -79,10 +17,10 @@ bool CudaStatus::out_of_memory() const {
 bool CudaStatus::refused() const {
   return code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES || code == CUDA_ERROR_INVALID_VALUE ||
          code == CUDA_ERROR_INVALID_CONTEXT || code == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
-         code == CUDA_ERROR_NOT_SUPPORTED;
+         code == CUDA_ERROR_NOT_SUPPORTED || code == CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
-Driver::Driver(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+Driver::Driver(std::unique_ptr<DriverLibrary> library) : library_(std::move(library)) {}
 Driver::~Driver() = default;
 
 std::unique_ptr<Driver> Driver::open(std::string& why_not) {
@@ -92,7 +30,7 @@ std::unique_ptr<Driver> Driver::open(std::string& why_not) {
     why_not = "no NVIDIA driver on this machine (libcuda.so.1 was not found)";
     return {};
   }
-  auto library = std::make_unique<Library>(std::move(*file));
+  auto library = std::make_unique<DriverLibrary>(std::move(*file));
   if (const std::string missing = library->bind(); !missing.empty()) {
     why_not = fmt::format("the driver in {} is too old: it has no {}", library->file.path().string(), missing);
     return {};
@@ -259,6 +197,62 @@ CudaStatus Driver::launch(const LoadedKernel& kernel, const LaunchShape& shape, 
       shape.block.z, static_cast<unsigned>(shape.dynamic_shared_bytes), nullptr, parameters.data(), nullptr));
 }
 
+namespace {
+
+CUlaunchAttribute cluster_attribute(const Dim3& cluster) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim.x = cluster.x;
+  attribute.value.clusterDim.y = cluster.y;
+  attribute.value.clusterDim.z = cluster.z;
+  return attribute;
+}
+
+// `attribute` is kept by reference.
+CUlaunchConfig configuration(const LaunchShape& shape, CUlaunchAttribute& attribute) {
+  CUlaunchConfig configuration{};
+  configuration.gridDimX = shape.grid.x;
+  configuration.gridDimY = shape.grid.y;
+  configuration.gridDimZ = shape.grid.z;
+  configuration.blockDimX = shape.block.x;
+  configuration.blockDimY = shape.block.y;
+  configuration.blockDimZ = shape.block.z;
+  configuration.sharedMemBytes = static_cast<unsigned>(shape.dynamic_shared_bytes);
+  configuration.attrs = &attribute;
+  configuration.numAttrs = 1;
+  return configuration;
+}
+
+}  // namespace
+
+std::string Driver::why_no_clusters() const {
+  if (!library_->cuLaunchKernelEx_call || !library_->cuOccupancyMaxActiveClusters_call)
+    return "clusters need a driver of CUDA 12, and this one is older";
+  return library_->why_not_on_device(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, "clusters");
+}
+
+CudaStatus Driver::launch_in_clusters(const LoadedKernel& kernel, const LaunchShape& shape, const Dim3& cluster,
+                                      std::vector<void*>& parameters) const {
+  CUlaunchAttribute attribute = cluster_attribute(cluster);
+  const CUlaunchConfig launch = configuration(shape, attribute);
+  return library_->status(
+      library_->cuLaunchKernelEx_call(&launch, static_cast<CUfunction>(kernel.function), parameters.data(), nullptr));
+}
+
+CudaStatus Driver::resident_clusters(const LoadedKernel& kernel, const LaunchShape& shape, const Dim3& cluster,
+                                     int& clusters) const {
+  CUlaunchAttribute attribute = cluster_attribute(cluster);
+  const CUlaunchConfig launch = configuration(shape, attribute);
+  clusters = 0;
+  return library_->status(
+      library_->cuOccupancyMaxActiveClusters_call(&clusters, static_cast<CUfunction>(kernel.function), &launch));
+}
+
+CudaStatus Driver::allow_any_cluster_size(const LoadedKernel& kernel) const {
+  return library_->status(library_->cuFuncSetAttribute_call(static_cast<CUfunction>(kernel.function),
+                                                            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+}
+
 CudaStatus Driver::launch_cooperative(const LoadedKernel& kernel, const LaunchShape& shape,
                                       std::vector<void*>& parameters) const {
   return library_->status(library_->cuLaunchCooperativeKernel_call(
@@ -285,7 +279,7 @@ CudaStatus Driver::synchronize() const {
 }
 
 CudaStatus Driver::make_graph(const LoadedKernel& kernel, const LaunchShape& shape, std::vector<void*>& parameters,
-                              int launches, LaunchGraph& graph) const {
+                              int launches, LaunchGraph& graph, const Dim3* cluster) const {
   CUDA_KERNEL_NODE_PARAMS node_parameters{};
   node_parameters.func = static_cast<CUfunction>(kernel.function);
   node_parameters.gridDimX = shape.grid.x;
@@ -304,6 +298,11 @@ CudaStatus Driver::make_graph(const LoadedKernel& kernel, const LaunchShape& sha
     CUgraphNode node = nullptr;
     code = library_->cuGraphAddKernelNode_call(&node, nodes, last ? &last : nullptr, last ? 1 : 0, &node_parameters);
     last = node;
+    if (cluster == nullptr || code != CUDA_SUCCESS) continue;
+    CUlaunchAttribute attribute = cluster_attribute(*cluster);
+    code = library_->cuGraphKernelNodeSetAttribute_call
+               ? library_->cuGraphKernelNodeSetAttribute_call(node, attribute.id, &attribute.value)
+               : CUDA_ERROR_NOT_SUPPORTED;
   }
   CUgraphExec executable = nullptr;
   if (code == CUDA_SUCCESS) code = library_->cuGraphInstantiate_call(&executable, nodes, 0);

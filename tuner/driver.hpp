@@ -1,26 +1,17 @@
 #pragma once
-// The CUDA driver, opened at run time. The only file that includes cuda.h is driver.cpp. It is called in
-// the child process that owns the GPU and nowhere else. Device addresses and handles are plain values whose
-// lifetime is the context's: the process ends and the driver takes everything back.
+// The CUDA driver, opened at run time: contexts, memory, codes and launches in driver.cpp, textures and tensor maps in
+// driver_objects.cpp. It is called in the child process that owns the GPU and nowhere else. Device addresses and
+// handles are plain values whose lifetime is the context's: the process ends and the driver takes everything back.
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cuda_status.hpp"
 #include "record.hpp"
 
 namespace regtune {
-
-// What a driver call answered.
-struct CudaStatus {
-  int code = 0;
-  std::string text;  // "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"
-  bool ok() const { return code == 0; }
-  bool out_of_memory() const;
-  // The launch was refused before anything ran; the context is as good as before.
-  bool refused() const;
-};
 
 using DeviceAddress = std::uint64_t;
 
@@ -33,6 +24,10 @@ struct LoadedKernel {
 struct LaunchGraph {
   void* executable = nullptr;
 };
+
+struct DriverLibrary;
+struct TextureLayout;
+struct TensorMapLayout;
 
 class Driver {
  public:
@@ -58,6 +53,13 @@ class Driver {
   CudaStatus copy_on_device_async(DeviceAddress target, DeviceAddress source, std::int64_t bytes) const;
   CudaStatus fill_bytes_async(DeviceAddress target, unsigned char value, std::int64_t bytes) const;
 
+  // A texture object over texels that lie at `texels` without gaps. Those of a CUDA array and of rows of two dimensions
+  // are copied there; of one row in plain memory it reads them where they are.
+  CudaStatus make_texture(const TextureLayout& layout, DeviceAddress texels, std::uint64_t& texture) const;
+  // `map` gets the bytes that are passed for a CUtensorMap. Requires: why_no_tensor_maps() is empty.
+  std::string why_no_tensor_maps() const;
+  CudaStatus encode_tensor_map(const TensorMapLayout& layout, DeviceAddress address, std::string& map) const;
+
   // Loads `cubin`, finds `kernel` in it, and allows it `dynamic_shared_bytes` of shared memory.
   CudaStatus load(std::string_view cubin, const std::string& kernel, std::int64_t dynamic_shared_bytes,
                   LoadedKernel& loaded) const;
@@ -72,11 +74,21 @@ class Driver {
                                 std::vector<void*>& parameters) const;
   // How many blocks of the shape's size the whole GPU holds at once.
   CudaStatus resident_blocks(const LoadedKernel& kernel, const LaunchShape& shape, std::int64_t& blocks) const;
+  // Blocks in clusters. Requires: why_no_clusters() is empty, "" or the sentence that says what they need.
+  std::string why_no_clusters() const;
+  CudaStatus launch_in_clusters(const LoadedKernel& kernel, const LaunchShape& shape, const Dim3& cluster,
+                                std::vector<void*>& parameters) const;
+  // How many of them the whole GPU holds at once.
+  CudaStatus resident_clusters(const LoadedKernel& kernel, const LaunchShape& shape, const Dim3& cluster,
+                               int& clusters) const;
+  // More than the 8 blocks that every GPU with clusters takes.
+  CudaStatus allow_any_cluster_size(const LoadedKernel& kernel) const;
   CudaStatus synchronize() const;
 
-  // `launches` of them, each after the one before. The parameters' values are copied.
+  // `launches` of them, each after the one before. The parameters' values are copied. `cluster`: null where the launch
+  // says none.
   CudaStatus make_graph(const LoadedKernel& kernel, const LaunchShape& shape, std::vector<void*>& parameters,
-                        int launches, LaunchGraph& graph) const;
+                        int launches, LaunchGraph& graph, const Dim3* cluster = nullptr) const;
   CudaStatus launch(const LaunchGraph& graph) const;
   void destroy(const LaunchGraph& graph) const;
 
@@ -86,9 +98,8 @@ class Driver {
   CudaStatus timed_ms(double& ms) const;  // waits for the second event
 
  private:
-  struct Library;
-  explicit Driver(std::unique_ptr<Library> library);
-  std::unique_ptr<Library> library_;
+  explicit Driver(std::unique_ptr<DriverLibrary> library);
+  std::unique_ptr<DriverLibrary> library_;
 };
 
 }  // namespace regtune

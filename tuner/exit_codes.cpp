@@ -6,7 +6,8 @@ namespace regtune {
 
 const std::vector<ExitCode>& exit_codes() {
   static const std::vector<ExitCode> all{
-      {0, "done: tuned and stored, whatever the verdict; found; no breach; a stored answer holds; tuning can work here"},
+      {0,
+       "done: tuned and stored, whatever the verdict; found; no breach; a stored answer holds; tuning can work here"},
       {kExitMiss, "nothing is stored for what was asked, or there is nothing to verify, export or show"},
       {2, "the command line or the config file is not understood"},
       {3, "a file that was named cannot be read"},

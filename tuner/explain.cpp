@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "authors_bound.hpp"
+#include "decide.hpp"
+#include "occupancy_text.hpp"
 #include "policy.hpp"
 #include "report.hpp"
 
@@ -86,12 +88,30 @@ std::string spell_outcome(const TuningRecord& record, const Outcome& outcome) {
       outcome);
 }
 
+// A finalist that is not recommended: whose time it was compared with.
+std::string spell_defeat(const Verdict& verdict, const Trial& trial) {
+  const auto* measured = std::get_if<Measurement>(&trial.outcome);
+  if (!measured || measured->confirmation.empty()) return "";
+  if (verdict.kind != Verdict::Kind::improved) return "; no gain that counts";
+  return measured->speedup.median > verdict.speedup.median
+             ? fmt::format("; as fast as #{} within the margin, which is preferred", verdict.best_id)
+             : fmt::format("; beaten by #{}", verdict.best_id);
+}
+
 // What the verdict says of it.
-std::string spell_role(const TuningRecord& record, int id) {
+std::string spell_role(const TuningRecord& record, const Trial& trial) {
   if (!record.verdict) return "";
   const Verdict& verdict = *record.verdict;
+  const int id = trial.variant.id;
+  const int timed = timed_trial(record.trials, id).variant.id;
   std::string text;
   if (id == verdict.reference_id) text += "; the reference";
+  const bool is_told = [&] {
+    for (const int told : {verdict.reference_id, verdict.best_id, verdict.best_in_source_id})
+      if (timed_trial(record.trials, told).variant.id == timed) return true;
+    return verdict.best_renamed_id == id;
+  }();
+  if (!is_told) text += spell_defeat(verdict, trial);
   if (verdict.kind != Verdict::Kind::improved) return text;
   if (id == verdict.best_id) text += "; chosen: the best";
   if (id == verdict.best_in_source_id && id != verdict.reference_id) text += "; chosen: the best in the source";
@@ -114,7 +134,7 @@ std::string spell_nvcc(const TuningRecord& record) {
 std::string explain_trial(const TuningRecord& record, const Trial& trial) {
   std::string text = fmt::format("#{} {}: ", trial.variant.id, spell_choice(record, trial.variant.id));
   if (trial.facts) text += fmt::format("{}; {}; ", spell_budget(*trial.facts), spell_facts(*trial.facts));
-  return text + spell_outcome(record, trial.outcome) + spell_role(record, trial.variant.id);
+  return text + spell_outcome(record, trial.outcome) + spell_role(record, trial);
 }
 
 std::string explanation(const TuningRecord& record) {
@@ -123,6 +143,7 @@ std::string explanation(const TuningRecord& record) {
   if (!record.route.empty()) text += fmt::format("way to the machine code: {}\n", record.route);
   for (const std::string& note : record.source_notes) text += "source: " + note + "\n";
   if (const std::string bound = about_authors_bound(record); !bound.empty()) text += bound + "\n";
+  for (const std::string& sentence : about_occupancy(record)) text += sentence + "\n";
   if (record.nvcc) text += fmt::format("compared with {}: {}\n", record.nvcc->compiler, spell_nvcc(record));
   if (record.verdict) text += fmt::format("verdict: {}: {}\n", to_string(record.verdict->kind), record.verdict->reason);
   for (const Trial& trial : record.trials) text += explain_trial(record, trial) + "\n";

@@ -90,7 +90,10 @@ StoredRuns stored_runs(Store& store, const ExportRequest& request) {
 void write_file(const fs::path& file, const std::string& text) {
   std::ofstream out(file, std::ios::binary);
   out << text;
-  if (!out.flush()) throw Error(ErrorKind::usage, fmt::format("-o {}: cannot be written", file.string()));
+  if (!out.flush())
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("-o {}: cannot be written; is there such a folder, and may you write in it?", file.string()));
 }
 
 std::string nothing_found(Store* store, const fs::path& cache, const ExportRequest& request) {

@@ -72,7 +72,15 @@ std::optional<Message> ForkServer::ask(const Message& request, double limit_ms, 
 }
 
 ForkedWorker ForkServer::spawn() {
+  begin_spawn();
+  return finish_spawn();
+}
+
+void ForkServer::begin_spawn() {
   server_->channel().send({{kOwn, "spawn"}});
+}
+
+ForkedWorker ForkServer::finish_spawn() {
   const Channel::Received received = server_->channel().receive(after_ms(kAnswerLimitMs));
   const int descriptor =
       received.state == Channel::State::message ? server_->channel().receive_descriptor(after_ms(kAnswerLimitMs)) : -1;

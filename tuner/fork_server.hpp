@@ -34,6 +34,9 @@ class ForkServer {
   std::string restart();
   // Throws Error(internal) when no process can be started.
   ForkedWorker spawn();
+  // The same in two steps: several may be begun, and as many are to be finished before anything else is asked.
+  void begin_spawn();
+  ForkedWorker finish_spawn();
   // Kills the worker if it still runs, and says how it ended. The server must not be at work for channel().
   std::string end(ForkedWorker& worker);
   // Kills the worker without asking the server, which may be at work.

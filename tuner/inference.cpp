@@ -4,12 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 #include <optional>
 
 #include "element_type.hpp"
 #include "parameter_role.hpp"
-#include "source_scan.hpp"
 
 namespace regtune {
 namespace {
@@ -214,6 +213,17 @@ class Inference {
     guesses_.push_back({"block", std::move(value), std::move(reason)});
   }
 
+  // Blocks of a cluster along the axis, where the code declares them or the description says so in figures.
+  int clustered(char axis) const {
+    const auto at = static_cast<std::size_t>(axis - 'x');
+    if (signature_.blocks_per_cluster[at] > 0) return signature_.blocks_per_cluster[at];
+    if (at >= description_.cluster.size()) return 1;
+    int blocks = 1;
+    const std::string& text = description_.cluster[at].text;
+    std::from_chars(text.data(), text.data() + text.size(), blocks);
+    return std::max(blocks, 1);
+  }
+
   // One thread for each element, along the axes that the code uses.
   void guess_grid() {
     if (description_.grid) {
@@ -224,17 +234,22 @@ class Inference {
     }
     const bool in_x_alone = !facts_.body.grid_has_y && !facts_.body.grid_has_z;
     std::string grid;
-    if (in_x_alone) {
+    if (in_x_alone && clustered('x') > 1) {
+      grid = fmt::format("round_up(ceil_div({}, block), {})", grid_elements_, clustered('x'));
+      threads_ = fmt::format("round_up({}, {} * block)", grid_elements_, clustered('x'));
+    } else if (in_x_alone) {
       grid = fmt::format("ceil_div({}, block)", grid_elements_);
       threads_ = fmt::format("round_up({}, block)", grid_elements_);
     } else {
       const std::string x = !width_.empty() ? width_ : length_;
       const std::string y = !height_.empty() ? height_ : square_ || length_.empty() ? x : length_;
-      const auto along = [](const std::string& extent, char axis) {
-        return fmt::format("ceil_div({}, block_{})", extent, axis);
+      const auto along = [this](const std::string& extent, char axis) {
+        return clustered(axis) > 1 ? fmt::format("round_up(ceil_div({}, block_{}), {})", extent, axis, clustered(axis))
+                                   : fmt::format("ceil_div({}, block_{})", extent, axis);
       };
-      const auto rounded = [](const std::string& extent, char axis) {
-        return fmt::format("round_up({}, block_{})", extent, axis);
+      const auto rounded = [this](const std::string& extent, char axis) {
+        return clustered(axis) > 1 ? fmt::format("round_up({}, {} * block_{})", extent, clustered(axis), axis)
+                                   : fmt::format("round_up({}, block_{})", extent, axis);
       };
       grid = along(x, 'x') + ", " + along(y, 'y');
       threads_ = rounded(x, 'x') + " * " + rounded(y, 'y');
@@ -272,7 +287,9 @@ class Inference {
   void guess_argument(std::size_t position) {
     const KernelParameter& parameter = signature_.parameters[position];
     const ParameterType& type = types_[position];
-    if (!type.element) {
+    if (is_texture_type(parameter.type)) {
+      guess_texture(parameter);
+    } else if (!type.element) {
       // A name that regtune does not know and four bytes: an enumeration.
       if (type.pointer || parameter.type.empty() || parameter.size_bytes != 4) return;
       ArgumentDescription argument;
@@ -284,6 +301,45 @@ class Inference {
     } else if (type.lanes == 1) {
       guess_scalar(parameter, type, roles_[position]);
     }
+  }
+
+  // The texels are of the type that a fetch gives; what is stored as bytes and read as floats has the same values.
+  void guess_texture(const KernelParameter& parameter) {
+    const std::vector<TextureFetch>& fetches = facts_.body.fetches;
+    auto fetch = std::find_if(fetches.begin(), fetches.end(),
+                              [&](const TextureFetch& candidate) { return candidate.texture == parameter.name; });
+    if (fetch == fetches.end()) fetch = fetches.begin();
+    const bool found = fetch != fetches.end();
+    ArgumentDescription argument;
+    argument.parameter = parameter.name;
+    argument.type = found ? fetch->type : "float";
+    const ParameterType texel = parse_parameter_type(argument.type);
+    if (texel.pointer || !texel.element || size_bytes(*texel.element) > 4 || texel.lanes == 3) argument.type = "float";
+    argument.init = texel.element && is_floating(*texel.element) ? "uniform(0, 1)" : "uniform(0, 100)";
+    argument.texture.emplace();
+    for (const std::string& extent : texture_extents(found ? fetch->function : "tex2D"))
+      argument.texture->extents.push_back({extent, {"guessed args." + parameter.name}});
+    std::string extents;
+    for (const Expression& extent : argument.texture->extents)
+      extents += (extents.empty() ? "" : ", ") + toml_text(extent.text);
+    std::string value = fmt::format("{{ texture = [{}], type = {}, init = {}", extents, toml_text(argument.type),
+                                    toml_text(argument.init));
+    if (found && fetch->function == "tex1Dfetch") {
+      argument.texture->sampling.memory = TextureMemory::linear;
+      value += ", memory = \"linear\"";
+    }
+    add_argument(std::move(argument), value + " }",
+                 found ? fmt::format("a texture object, which {}<{}> reads", fetch->function, fetch->type)
+                       : "a texture object, and no fetch from it is in the text");
+  }
+
+  std::vector<std::string> texture_extents(const std::string& function) const {
+    constexpr int widest = 131072;
+    if (function == "tex1Dfetch") return {elements_};
+    if (function.starts_with("tex1D")) return {fmt::format("min({}, {})", elements_, widest)};
+    if (!width_.empty() && !height_.empty()) return {width_, height_};
+    if (square_) return {length_, length_};
+    return {fmt::format("min({}, 4096)", elements_), fmt::format("ceil_div({}, 4096)", elements_)};
   }
 
   // At least the size, and at least an element for each thread of the launch: a kernel that trusts its grid reads as
@@ -367,41 +423,6 @@ class Inference {
 
 }  // namespace
 
-KernelBody kernel_body(std::string_view source_text, const std::string& kernel) {
-  KernelBody body;
-  const std::vector<ScannedKernel> kernels = scan_kernels(source_text);
-  const auto scanned = std::find_if(kernels.begin(), kernels.end(), [&](const ScannedKernel& candidate) {
-    return candidate.name == kernel && candidate.is_definition;
-  });
-  if (scanned == kernels.end()) return body;
-  std::vector<std::string> words;  // of the body
-  int depth = 0;
-  for (const Token& token : tokenize(source_text.substr(scanned->end))) {
-    if (token.kind == TokenKind::comment || token.kind == TokenKind::directive) continue;
-    words.push_back(spelling(source_text.substr(scanned->end), token));
-    if (words.back() == "{") ++depth;
-    if (words.back() == "}" && --depth <= 0) break;
-  }
-  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
-    const bool of_block = words[i] == "threadIdx" || words[i] == "blockDim";
-    const bool of_grid = words[i] == "blockIdx";
-    if (words[i + 1] == "." && words[i + 2] == "y") {
-      body.block_has_y = body.block_has_y || of_block;
-      body.grid_has_y = body.grid_has_y || of_grid;
-    }
-    if (words[i + 1] == "." && words[i + 2] == "z") {
-      body.block_has_z = body.block_has_z || of_block;
-      body.grid_has_z = body.grid_has_z || of_grid;
-    }
-    if (words[i] != "extern" || words[i + 1] != "__shared__") continue;
-    std::string type;
-    for (std::size_t at = i + 2; at + 1 < words.size() && words[at + 1] != "["; ++at) type += " " + words[at];
-    const ParameterType element = parse_parameter_type(type);
-    body.shared_element_bytes = element.element ? element.lanes * size_bytes(*element.element) : 16;
-  }
-  return body;
-}
-
 InferenceFacts inference_facts(std::string_view source_text, const KernelSignature& signature, int launch_bound,
                                std::int64_t memory_bytes) {
   return {kernel_body(source_text, unqualified_name(signature)), launch_bound, memory_bytes};
@@ -410,42 +431,6 @@ InferenceFacts inference_facts(std::string_view source_text, const KernelSignatu
 InferredLaunch infer_launch(LaunchDescription description, const KernelSignature& signature,
                             const InferenceFacts& facts) {
   return Inference(std::move(description), signature, facts).infer();
-}
-
-std::string line_of(const Guess& guess) {
-  return guess.key + " = " + guess.value;
-}
-
-std::vector<std::string> lines_of(const std::vector<Guess>& guesses) {
-  std::vector<std::string> lines;
-  for (const Guess& guess : guesses) lines.push_back(line_of(guess));
-  return lines;
-}
-
-std::string advice_for_failure(const std::vector<Guess>& guesses, const std::string& failure) {
-  const auto names = [&](const std::string& word) {
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-    for (std::size_t at = failure.find(word); at != std::string::npos; at = failure.find(word, at + 1)) {
-      const bool begins = at == 0 || !is_word(failure[at - 1]);
-      const std::size_t end = at + word.size();
-      if (begins && (end == failure.size() || !is_word(failure[end]))) return true;
-    }
-    return false;
-  };
-  std::vector<std::string> named;
-  std::vector<std::string> sizes;
-  for (const Guess& guess : guesses) {
-    const bool is_argument = guess.key.starts_with("args.");
-    // A name of one letter is in every sentence ("a").
-    if (is_argument && guess.key.size() > 6 && names(guess.key.substr(5))) named.push_back(line_of(guess));
-    if (!is_argument || guess.value.find("buffer") != std::string::npos) sizes.push_back(line_of(guess));
-  }
-  const std::vector<std::string>& lines = named.empty() ? sizes : named;
-  if (lines.empty()) return "";
-  return fmt::format(
-      "\nThis launch was guessed. Write into the launch description what is true in place of:\n  {}\n`regtune init` "
-      "writes all guesses into a file to start from.",
-      fmt::join(lines, "\n  "));
 }
 
 }  // namespace regtune

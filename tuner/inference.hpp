@@ -9,27 +9,11 @@
 #include <vector>
 
 #include "description.hpp"
+#include "guess.hpp"
+#include "kernel_body.hpp"
 #include "signature.hpp"
 
 namespace regtune {
-
-// One line of a launch description that nobody wrote.
-struct Guess {
-  std::string key;     // "sizes.n", "block", "args.in"
-  std::string value;   // as TOML: "16777216", "{ buffer = \"n\" }"
-  std::string reason;  // "the integer n is named like a length"
-};
-
-// What the body of a kernel uses of CUDA's own variables, and of shared memory.
-struct KernelBody {
-  bool block_has_y = false;  // threadIdx.y or blockDim.y
-  bool block_has_z = false;
-  bool grid_has_y = false;  // blockIdx.y
-  bool grid_has_z = false;
-  int shared_element_bytes = 0;  // of an `extern __shared__` array; 0: there is none
-};
-// Of the first definition of that name (unqualified) in the text; nothing is used where there is none.
-KernelBody kernel_body(std::string_view source_text, const std::string& kernel);
 
 struct InferenceFacts {
   KernelBody body;
@@ -47,13 +31,5 @@ struct InferredLaunch {
 
 InferredLaunch infer_launch(LaunchDescription description, const KernelSignature& signature,
                             const InferenceFacts& facts);
-
-// "args.n = \"n\"": a line of a launch description.
-std::string line_of(const Guess& guess);
-std::vector<std::string> lines_of(const std::vector<Guess>& guesses);
-
-// What to write instead where a launch on guesses failed: those about a parameter that the failure names, else the
-// lengths of buffers and the sizes. Empty without guesses.
-std::string advice_for_failure(const std::vector<Guess>& guesses, const std::string& failure);
 
 }  // namespace regtune

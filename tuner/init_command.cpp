@@ -51,10 +51,13 @@ std::vector<std::string> missing_lines(const LaunchDescription& description, con
         description.arguments.begin(), description.arguments.end(), [&](const ArgumentDescription& argument) {
           return argument.parameter == parameter.name || argument.parameter == std::to_string(i);
         });
-    if (!there)
-      lines.push_back(fmt::format("{} = {}  # write this: {}, {} bytes, is nothing that regtune can guess",
-                                  parameter.name, example_argument(parameter, "n"),
-                                  parameter.type.empty() ? "an unknown type" : parameter.type, parameter.size_bytes));
+    if (there) continue;
+    const std::string what =
+        is_tensor_map_type(parameter.type)
+            ? "the elements along each dimension, the innermost first, and the box that one copy of the kernel takes"
+            : fmt::format("{}, {} bytes, is nothing that regtune can guess",
+                          parameter.type.empty() ? "an unknown type" : parameter.type, parameter.size_bytes);
+    lines.push_back(fmt::format("{} = {}  # write this: {}", parameter.name, example_argument(parameter, "n"), what));
   }
   return lines;
 }

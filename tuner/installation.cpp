@@ -91,7 +91,8 @@ InstalledPart installed_nvjitlink() {
     std::string why_not;
     const std::optional<NvJitLink> linker = NvJitLink::open(why_not);
     if (!linker) return missing({why_not});
-    return {{"version", linker->version()}, {"file", linker->library_path()}};
+    const LinkerFacts facts = linker->facts();
+    return {{"version", facts.version()}, {"file", facts.library_path}};
   });
 }
 
@@ -120,7 +121,8 @@ InstalledPart installed_nvcc() {
 InstalledPart installed_ncu() {
   return part("ncu", []() -> Message {
     const auto file = find_ncu();
-    if (!file) return missing({"no ncu in CUDA_HOME, CUDA_PATH, PATH or /usr/local/cuda/bin, nor named by REGTUNE_NCU"});
+    if (!file)
+      return missing({"no ncu in CUDA_HOME, CUDA_PATH, PATH or /usr/local/cuda/bin, nor named by REGTUNE_NCU"});
     const ProgramRun run = run_program({.words = {file->string(), "--version"}, .limit_s = 10});
     if (!run.succeeded) return missing({fmt::format("{} --version {}", file->string(), run.how)});
     // "Version 2025.3.1.0 (build 36398880) (public-release)"

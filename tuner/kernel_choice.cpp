@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "did_you_mean.hpp"
 #include "regtune/error.hpp"
 #include "source_scan.hpp"
 
@@ -84,9 +85,11 @@ KernelSignature choose_kernel(const Cubin& cubin, std::string_view source_text, 
   if (all.empty())
     throw Error(ErrorKind::no_kernel,
                 fmt::format("{}: no kernel (__global__ function) was compiled{}", file, why_no_kernel(source_text)));
+  std::vector<std::string> names;
+  for (const KernelSignature& signature : all) names.push_back(unqualified_name(signature));
   throw Error(ErrorKind::no_kernel,
-              fmt::format("{}: no kernel is called '{}'; there are:{}{}", file, wanted.value_or(lowered_name),
-                          list_of(all), hint_for_templates(source_text)));
+              fmt::format("{}: no kernel is called '{}'{}; there are:{}{}", file, wanted.value_or(lowered_name),
+                          did_you_mean(wanted.value_or(""), names), list_of(all), hint_for_templates(source_text)));
 }
 
 }  // namespace regtune

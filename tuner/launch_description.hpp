@@ -10,6 +10,8 @@
 
 #include "expression.hpp"
 #include "regtune/types.hpp"
+#include "tensor_map.hpp"
+#include "texture.hpp"
 
 namespace regtune {
 
@@ -18,11 +20,29 @@ struct SizeDescription {
   Expression value;
 };
 
+// A texture object: how many texels it has along each of one or two axes, and how they are read.
+struct TextureDescription {
+  std::vector<Expression> extents;
+  TextureSampling sampling;
+};
+
+// A tensor map: a view of a buffer of its own, or of another one.
+struct TensorMapDescription {
+  std::vector<Expression> dims;             // elements, the innermost first
+  std::vector<Expression> strides;          // bytes; empty: the elements lie behind each other
+  std::vector<Expression> box;              // elements of a tile
+  std::vector<Expression> element_strides;  // empty: 1 each
+  std::string of;                           // the buffer that it views; empty: its own
+  std::optional<Expression> base_offset;    // bytes from the buffer's start
+  TensorMapMode mode;
+};
+
 // What a parameter, a field of a structure or a variable of the module holds.
 struct ArgumentDescription {
   std::string parameter;  // its name, or its position from 0 as digits
   Origin origin;
-  // Exactly one of scalar, length, fields, and, of a variable of the module, values and file is set.
+  // Exactly one of scalar, length, fields, texture, tensor_map, and, of a variable of the module, values and file is
+  // set.
   std::optional<Expression> scalar;
   std::optional<Expression> length;  // buffer: elements
   // buffer: zeros | ones | iota | uniform(a, b) | normal(m, s) | mod(n) | permutation(n) | sorted(a, b) | file:path;
@@ -37,6 +57,8 @@ struct ArgumentDescription {
   std::optional<std::int64_t> offset_bytes = std::nullopt;  // of a field; empty: where C would put it
   std::vector<Expression> values = {};                      // of an array
   std::string file = {};                                    // .bin or .npy
+  std::optional<TextureDescription> texture = std::nullopt;
+  std::optional<TensorMapDescription> tensor_map = std::nullopt;
 };
 
 // A macro of the source, or a template argument of the kernel, and the values that are tried.
@@ -56,7 +78,8 @@ struct LaunchDescription {
   std::vector<Dim3> blocks;        // the first is the author's; empty: not described; each is launchable
   std::optional<Expression> grid;  // gives 1 to 3 numbers
   std::optional<Expression> dynamic_shared_bytes;
-  bool cooperative = false;  // all blocks are resident at once; the grid is the most that there may be
+  bool cooperative = false;              // all blocks are resident at once; the grid is the most that there may be
+  std::vector<Expression> cluster = {};  // blocks of a cluster along x, y and z; empty: as the code declares
   std::vector<ArgumentDescription> arguments;
   std::vector<ArgumentDescription> globals = {};       // __constant__ and __device__ variables
   std::vector<std::string> options;                    // the author's compiler options

@@ -6,6 +6,7 @@
 
 #include "answer.hpp"
 #include "device.hpp"
+#include "did_you_mean.hpp"
 #include "key.hpp"
 #include "regtune/error.hpp"
 #include "regtune/lookup.hpp"
@@ -133,7 +134,21 @@ std::string_view reason_of(Miss miss) {
   }
 }
 
-std::string miss_text(const std::string& file, const AskedFor& asked, Miss miss, const std::vector<StoredRun>& stored) {
+// The names under which kernels are stored: without their parameters, and without their namespaces too.
+std::vector<std::string> stored_names(Store& store) {
+  std::vector<std::string> names;
+  for (const StoredRun& run : store.list()) {
+    const std::string name = run.signature.substr(0, run.signature.find_first_of("(<"));
+    names.push_back(name);
+    if (const std::size_t colons = name.rfind("::"); colons != std::string::npos)
+      names.push_back(name.substr(colons + 2));
+  }
+  return names;
+}
+
+// `store`: the user's own; nullptr: there is none.
+std::string miss_text(const std::string& file, const AskedFor& asked, Miss miss, const std::vector<StoredRun>& stored,
+                      Store* store) {
   std::string text =
       fmt::format("{}: nothing is stored for {} with {} on {}{}", file, asked.key.kernel, spell_sizes(asked.key.sizes),
                   asked.gpu ? asked.gpu->name : "any GPU", reason_of(miss));
@@ -142,7 +157,9 @@ std::string miss_text(const std::string& file, const AskedFor& asked, Miss miss,
   if (asked.gpu && asked.gpu->compute_major == 0 && !stored.empty())
     text += fmt::format("\nNo other GPU answers for one whose architecture is not known: --gpu '{}, sm_XX' says it.",
                         asked.gpu->name);
-  if (stored.empty()) text += "; no kernel of that name was tuned into it";
+  if (stored.empty())
+    text += "; no kernel of that name was tuned into it" +
+            (store ? did_you_mean(asked.key.kernel, stored_names(*store)) : "");
   return text;
 }
 
@@ -194,7 +211,7 @@ LookupAnswer look_up(const LookupRequest& request) {
   const Answer found = asked.gpu ? cache.find(asked.key, *asked.gpu) : Answer{};
   answer.notes = cache.problems();
   if (!found || (request.exact_only && found.match != Match::exact)) {
-    answer.miss = miss_text(file, asked, found.miss, stored);
+    answer.miss = miss_text(file, asked, found.miss, stored, store ? &*store : nullptr);
     return answer;
   }
   if (asked.gpu_is_assumed)

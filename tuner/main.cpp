@@ -1,5 +1,7 @@
 // regtune: how many registers should this kernel get? The commands, and how each ends.
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -10,9 +12,11 @@
 #include "explain.hpp"
 #include "file_tuning.hpp"
 #include "installation.hpp"
+#include "interruption.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
 #include "size_arguments.hpp"
+#include "terminal.hpp"
 
 namespace {
 
@@ -20,6 +24,18 @@ using namespace regtune;
 
 void print_document(const nlohmann::json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// As what stdout goes to shows it.
+ReportStyle shown(ReportStyle style) {
+  style.columns = terminal_columns(STDOUT_FILENO);
+  style.utf8 = is_utf8_locale();
+  style.colored = style.color == Color::always || (style.color == Color::automatic && shows_color(STDOUT_FILENO));
+  return style;
+}
+
+std::string shown_explanation(const TuningRecord& record, const Command& command) {
+  return command.explain ? fitted(explanation(record), terminal_columns(STDOUT_FILENO)) : "";
 }
 
 int run(const ShowText& show, const Command&) {
@@ -34,7 +50,7 @@ int run(const ShowVersions&, const Command&) {
 
 int run(const ShowSourceRequest& request, const Command& command) {
   const ShownSource shown = show_source(request);
-  Progress progress(command.quiet);
+  Progress progress(command.quiet, command.verbose);
   for (const std::string& note : shown.notes) progress.note("regtune: " + note);
   fmt::print("{}", shown.text);
   return 0;
@@ -52,13 +68,15 @@ int run(const TagCommand& tag, const Command& command) {
 void write_record(const nlohmann::json& record, const std::filesystem::path& file) {
   std::ofstream out(file);
   out << record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  if (!out.flush()) throw Error(ErrorKind::usage, "--record " + file.string() + ": cannot be written");
+  if (!out.flush())
+    throw Error(ErrorKind::usage,
+                "--record " + file.string() + ": cannot be written; is there such a folder, and may you write in it?");
 }
 
 TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, const Command& command) {
   TuneRequest one = request;
   one.flags.sizes = sizes;
-  Progress progress(command.quiet);
+  Progress progress(command.quiet, command.verbose);
   return tune(one, progress);
 }
 
@@ -66,14 +84,14 @@ nlohmann::json error_json(const Error& failure) {
   return {{"error", {{"exit_code", static_cast<int>(failure.kind())}, {"message", failure.what()}}}};
 }
 
-std::string tuned_text(const TuneResult& result, const TuneCommand& tuning, bool explain) {
-  return report_text(result.record, result.stored_in, tuning.style) + (explain ? explanation(result.record) : "");
+std::string tuned_text(const TuneResult& result, const TuneCommand& tuning, const Command& command) {
+  return report_text(result.record, result.stored_in, shown(tuning.style)) + shown_explanation(result.record, command);
 }
 
 // Several kernels of the file with one set of sizes.
 int tune_kernels_of(const TuneRequest& request, const std::vector<std::string>& kernels, const TuneCommand& tuning,
                     const Command& command, nlohmann::json& documents) {
-  Progress progress(command.quiet);
+  Progress progress(command.quiet, command.verbose);
   const FileTuning file = tune_kernels(request, kernels, progress);
   const bool timed = file.tuned.front().record.gpu.has_value();
   int worst = timed ? 0 : kExitNoGpu;
@@ -85,14 +103,14 @@ int tune_kernels_of(const TuneRequest& request, const std::vector<std::string>& 
   if (tuning.record_file) write_record(document, *tuning.record_file);
   if (command.json) documents.push_back(document);
   if (command.json) return worst;
-  for (const TuneResult& result : file.tuned) fmt::print("{}\n", tuned_text(result, tuning, command.explain));
+  for (const TuneResult& result : file.tuned) fmt::print("{}\n", tuned_text(result, tuning, command));
   if (timed) fmt::print("{}", file_wide_text(file.cap));
   return worst;
 }
 
 std::vector<std::string> kernels_of(const TuneRequest& request, const Command& command) {
   if (!request.flags.kernel || !means_several_kernels(*request.flags.kernel)) return {};
-  Progress progress(command.quiet);
+  Progress progress(command.quiet, command.verbose);
   return kernels_meant(request, progress);
 }
 
@@ -102,7 +120,8 @@ int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Comma
               nlohmann::json& documents) {
   const std::vector<std::vector<std::string>> sets = size_sets(request.flags.sizes);
   if (sets.size() > 1 && tuning.record_file)
-    throw Error(ErrorKind::usage, "--record holds one run, and --set asks for several");
+    throw Error(ErrorKind::usage,
+                "--record holds one run, and --set asks for several; name one size, or leave --record out");
   bool timed = true;
   int worst = 0;
   const std::vector<std::string> kernels = kernels_of(request, command);
@@ -119,7 +138,7 @@ int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Comma
     if (command.json)
       documents.push_back(record_json(result.record));
     else
-      fmt::print("{}{}", &sizes == &sets.front() ? "" : "\n", tuned_text(result, tuning, command.explain));
+      fmt::print("{}{}", &sizes == &sets.front() ? "" : "\n", tuned_text(result, tuning, command));
     std::fflush(stdout);
   }
   return timed ? worst : kExitNoGpu;
@@ -166,19 +185,18 @@ nlohmann::json lookup_json(const LookupAnswer& answer) {
 
 int run(const LookupRequest& request, const Command& command) {
   const LookupAnswer answer = look_up(request);
-  Progress progress(command.quiet);
+  Progress progress(command.quiet, command.verbose);
   for (const std::string& note : answer.notes) progress.note("regtune: " + note);
   if (answer.record && command.json) print_document(lookup_json(answer));
   if (answer.record && !command.json)
-    fmt::print("{}{}{}", found_text(answer), answer_text(*answer.record),
-               command.explain ? explanation(*answer.record) : "");
+    fmt::print("{}{}{}", found_text(answer), answer_text(*answer.record), shown_explanation(*answer.record, command));
   if (!answer.record && command.json) print_document({{"found", false}, {"message", answer.miss}});
   if (!answer.record) fmt::print(stderr, "regtune: {}\n", answer.miss);
   return answer.record ? 0 : kExitMiss;
 }
 
 void print_notes(const std::vector<std::string>& notes, const Command& command) {
-  Progress progress(command.quiet);
+  Progress progress(command.quiet, command.verbose);
   for (const std::string& note : notes) progress.note("regtune: " + note);
 }
 
@@ -187,7 +205,8 @@ int run_of_file(const FileReplay& file, const ReplayCommand& replay, const Comma
   for (const Replay& kernel : file.kernels) {
     print_notes(kernel.notes, command);
     kernels.push_back(record_json(kernel.record));
-    if (!command.json) fmt::print("{}\n", replay_text(kernel, replay.style));
+    if (!command.json)
+      fmt::print("{}{}\n", replay_text(kernel, shown(replay.style)), shown_explanation(kernel.record, command));
   }
   if (command.json)
     print_document({{"format", "regtune file"},
@@ -208,14 +227,15 @@ int run(const ReplayCommand& command_of_replay, const Command& command) {
   if (command.json)
     print_document(record_json(replayed.record));
   else
-    fmt::print("{}", replay_text(replayed, command_of_replay.style));
+    fmt::print("{}{}", replay_text(replayed, shown(command_of_replay.style)),
+               shown_explanation(replayed.record, command));
   return 0;
 }
 
 int run(const VerifyRequest& request, const Command& command) {
   Verification verification;
   {
-    Progress progress(command.quiet);
+    Progress progress(command.quiet, command.verbose);
     verification = verify(request, progress);
   }
   if (!verification.stored) {
@@ -233,7 +253,7 @@ int run(const VerifyRequest& request, const Command& command) {
 int run(const InitRequest& request, const Command& command) {
   InitResult result;
   {
-    Progress progress(command.quiet);
+    Progress progress(command.quiet, command.verbose);
     result = init(request, progress);
   }
   if (command.json)
@@ -246,21 +266,21 @@ int run(const InitRequest& request, const Command& command) {
 int run(const AnalyzeCommand& study, const Command& command) {
   Analysis analysis;
   {
-    Progress progress(command.quiet);
+    Progress progress(command.quiet, command.verbose);
     analysis = analyze(study.request, progress);
   }
   if (command.json)
     print_document(analysis_json(analysis));
   else
-    fmt::print("{}", analysis_text(analysis, study.style));
+    fmt::print("{}", analysis_text(analysis, shown(study.style)));
   for (const Study& one : analysis.studies)
-    if (command.explain && one.failure.empty()) fmt::print("{}", explanation(one.record));
+    if (one.failure.empty()) fmt::print("{}", shown_explanation(one.record, command));
   return 0;
 }
 
 int run(const ExportRequest& request, const Command& command) {
   const Exported exported = export_budgets(request);
-  Progress progress(command.quiet);
+  Progress progress(command.quiet, command.verbose);
   if (!exported.found) {
     for (const std::string& note : exported.notes) fmt::print(stderr, "regtune: {}\n", note);
     return kExitMiss;
@@ -278,10 +298,19 @@ int run(const DbRequest& request, const Command& command) {
   return answer.found ? 0 : kExitMiss;
 }
 
+int run(const DoctorRequest& request, const Command& command) {
+  const Diagnosis diagnosis = examine(request);
+  if (command.json)
+    print_document(doctor_json(diagnosis));
+  else
+    fmt::print("{}", fitted(doctor_text(diagnosis), terminal_columns(STDOUT_FILENO)));
+  return diagnosis.exit_code;
+}
+
 int run(const BundleRequest& request, const Command& command) {
   BundleResult result;
   {
-    Progress progress(command.quiet);
+    Progress progress(command.quiet, command.verbose);
     result = make_bundle(request, progress);
   }
   if (command.json)
@@ -294,7 +323,7 @@ int run(const BundleRequest& request, const Command& command) {
 int run(const CheckRequest& request, const Command& command) {
   CheckResult result;
   {
-    Progress progress(command.quiet);
+    Progress progress(command.quiet, command.verbose);
     result = check(request, progress);
   }
   const CheckFindings& findings = result.findings;
@@ -302,12 +331,21 @@ int run(const CheckRequest& request, const Command& command) {
   if (command.json) print_document(check_json(result));
   if (!command.json)
     for (const std::string& breach : findings.breaches) fmt::print("{}: {}\n", result.source, breach);
-  Progress progress(command.quiet);
+  Progress progress(command.quiet, command.verbose);
   for (const std::string& note : findings.notes) progress.note(fmt::format("{}: {}", result.source, note));
   if (passed)
     progress.note(fmt::format("{}: {} {} checked, no breach", result.source, result.kernels.size(),
                               result.kernels.size() == 1 ? "code" : "codes"));
   return passed ? 0 : static_cast<int>(ErrorKind::check_failed);
+}
+
+int stop(const Interrupted& interrupted) {
+  const std::string text =
+      fmt::format("regtune: {}: {}\n", interrupted.signal == SIGINT ? "interrupted" : "terminated",
+                  interrupted.kept.empty() ? "nothing was stored of this run"
+                                           : "run the same command again to go on: " + interrupted.kept);
+  fmt::print(stderr, "{}", fitted(text, terminal_columns(STDERR_FILENO)));
+  return 128 + interrupted.signal;
 }
 
 Config users_config() {
@@ -326,10 +364,13 @@ int fail(const Error& failure, bool json) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const std::optional<int> served = serve_profiled(arguments)) return *served;
+  watch_for_interruption();
   try {
     const Command command = parse_command_line(arguments, users_config);
     for (const std::string& note : command.notes) Progress(command.quiet).note("regtune: " + note);
     return std::visit([&](const auto& what) { return run(what, command); }, command.what);
+  } catch (const Interrupted& interrupted) {
+    return stop(interrupted);
   } catch (const Error& failure) {
     return fail(failure, wants_json(arguments));
   } catch (const std::exception& bug) {

@@ -158,12 +158,14 @@ std::optional<NvJitLink> NvJitLink::open(std::string& why_not) {
   return NvJitLink(std::move(library));
 }
 
-std::string NvJitLink::version() const {
-  return fmt::format("{}.{}", library_->major, library_->minor);
+LinkerFacts NvJitLink::facts() const {
+  // Every one of CUDA 13 knows it.
+  const bool takes_no_cache = library_->major >= 13 || accepts_option("-no-cache");
+  return {library_->file.path().string(), library_->major, library_->minor, takes_no_cache};
 }
 
-std::string NvJitLink::library_path() const {
-  return library_->file.path().string();
+std::string LinkerFacts::version() const {
+  return fmt::format("{}.{}", major, minor);
 }
 
 std::optional<std::string> NvJitLink::mismatch(int major, int minor, int its_major, int its_minor,
@@ -176,14 +178,14 @@ std::optional<std::string> NvJitLink::mismatch(int major, int minor, int its_maj
       its_major, its_minor, compiler);
 }
 
-std::optional<std::string> NvJitLink::cannot_serve(const Nvcc& nvcc) const {
-  return mismatch(library_->major, library_->minor, nvcc.major(), nvcc.minor(), "nvcc");
+std::optional<std::string> LinkerFacts::cannot_serve(const Nvcc& nvcc) const {
+  return NvJitLink::mismatch(major, minor, nvcc.major(), nvcc.minor(), "nvcc");
 }
 
-std::optional<std::string> NvJitLink::cannot_serve(const Nvrtc& nvrtc) const {
+std::optional<std::string> LinkerFacts::cannot_serve(const Nvrtc& nvrtc) const {
   if (!nvrtc.gives_lto_ir())
     return fmt::format("NVRTC {} makes no LTO-IR, so every budget is compiled whole by NVRTC", nvrtc.version());
-  return mismatch(library_->major, library_->minor, nvrtc.major(), nvrtc.minor());
+  return NvJitLink::mismatch(major, minor, nvrtc.major(), nvrtc.minor());
 }
 
 bool NvJitLink::accepts_option(const std::string& option) const {
@@ -212,8 +214,8 @@ LinkReply NvJitLink::link(const LinkRequest& request) const {
   if (!reply.linked) {
     reply.cubin.clear();
     if (!reply.log.empty() && reply.log.back() != '\n') reply.log += '\n';
-    reply.log +=
-        fmt::format("nvJitLink {}: {} (options: {})", version(), name_of(result), fmt::join(request.options, " "));
+    reply.log += fmt::format("nvJitLink {}.{}: {} (options: {})", library_->major, library_->minor, name_of(result),
+                             fmt::join(request.options, " "));
   }
   return reply;
 }

@@ -24,6 +24,24 @@ struct LinkReply {
   std::string log;    // ptxas's report and the error messages
 };
 
+// What an nvJitLink says of itself: enough to know whose LTO-IR it takes when the library is not at hand.
+struct LinkerFacts {
+  std::string library_path;  // the file that was opened
+  int major = 0;
+  int minor = 0;
+  bool takes_no_cache = false;  // it knows -no-cache
+
+  std::string version() const;  // "13.0"
+  // LTO-IR is read by an nvJitLink of the same major version that is at least as new as the NVRTC which made
+  // it. Empty when this one is; else a sentence that says why not.
+  std::optional<std::string> cannot_serve(const Nvrtc& nvrtc) const;
+  std::optional<std::string> cannot_serve(const Nvcc& nvcc) const;
+  // The same library, whatever was asked of it.
+  friend bool operator==(const LinkerFacts& a, const LinkerFacts& b) {
+    return a.library_path == b.library_path && a.major == b.major && a.minor == b.minor;
+  }
+};
+
 class NvJitLink {
  public:
   // Looks in REGTUNE_NVJITLINK (a file), CUDA_HOME and CUDA_PATH, the loader's path, and the usual folders.
@@ -33,13 +51,9 @@ class NvJitLink {
   NvJitLink& operator=(NvJitLink&&) noexcept;
   ~NvJitLink();
 
-  std::string version() const;       // "13.0"
-  std::string library_path() const;  // the file that was opened
-  // LTO-IR is read by an nvJitLink of the same major version that is at least as new as the NVRTC which made
-  // it. Empty when this one is; else a sentence that says why not.
-  std::optional<std::string> cannot_serve(const Nvrtc& nvrtc) const;
-  std::optional<std::string> cannot_serve(const Nvcc& nvcc) const;
-  // As above, for `compiler` `its_major`.`its_minor` ("NVRTC", "nvcc") and nvJitLink `major`.`minor`.
+  LinkerFacts facts() const;
+  // As LinkerFacts::cannot_serve, for `compiler` `its_major`.`its_minor` ("NVRTC", "nvcc") and nvJitLink
+  // `major`.`minor`.
   static std::optional<std::string> mismatch(int major, int minor, int its_major, int its_minor,
                                              const char* compiler = "NVRTC");
   // Asks the library itself: the options of a link that it does not know are refused before any input is read.

@@ -100,25 +100,22 @@ OptionGroup launch_group(bool several_kernels) {
            text("grid", "EXPR", "'ceil_div(n, block)'; up to three"),
            text("shared", "EXPR", "dynamic shared memory, bytes"),
            list("arg", "NAME=VALUE", "a=2.5, or out={buffer=\"n\", init=\"uniform(0,1)\"}"),
-           list("tune", "NAME=LIST",
-                "values of a macro or template argument, each with every budget: UNROLL=1,2,4,8"),
+           list("tune", "NAME=LIST", "values of a macro or template argument, each with every budget: UNROLL=1,2,4,8"),
            option("seed", OptionKind::wide_integer, "N", "of random data and of the order of launches"),
            text("description", "FILE", "a launch description that stands elsewhere, for a source that is not yours")}};
 }
 
 OptionGroup compile_group(bool several_architectures) {
-  const CliOption arch = several_architectures
-                             ? text("arch", "LIST", "architectures, sm_75,sm_90 or all (default: the GPU's, else sm_90)")
-                             : text("arch", "sm_XX", "architecture (default: the GPU's, else sm_90)");
+  const CliOption arch =
+      several_architectures ? text("arch", "LIST", "architectures, sm_75,sm_90 or all (default: the GPU's, else sm_90)")
+                            : text("arch", "sm_XX", "architecture (default: the GPU's, else sm_90)");
   return {"Compile (what stands behind -- goes to the compiler as it is)",
           {list("include-dir,I", "DIR", "include folder"),
            list("include", "FILE", "included in front of the source, as nvcc -include"),
            list("define,D", "NAME[=X]", "macro"),
            text("compile-commands", "FILE", "take the source's options from compile_commands.json"),
            one_of("compiler", {"nvrtc", "nvcc"}, "which (default: NVRTC, and nvcc for what it does not take)"),
-           text("nvcc", "FILE", "which nvcc (default: of PATH, CUDA_HOME, /usr/local/cuda)"),
-           arch,
-           jobs_option(),
+           text("nvcc", "FILE", "which nvcc (default: of PATH, CUDA_HOME, /usr/local/cuda)"), arch, jobs_option(),
            number("compile-limit", "S", "seconds for one compilation", 600),
            flag("show-source", "print the text that the compiler is given, and stop")}};
 }
@@ -126,8 +123,9 @@ OptionGroup compile_group(bool several_architectures) {
 // What is swept besides the register budgets.
 OptionGroup sweep_group() {
   return {"Sweep",
-          {flag("counters", "read the GPU's counters for the finalists: executed spills, achieved occupancy, bytes "
-                            "moved (takes ncu)"),
+          {flag("counters",
+                "read the GPU's counters for the finalists: executed spills, achieved occupancy, bytes "
+                "moved (takes ncu)"),
            levers_option(), rename_option(), compile_budget_option(), every_cap_option()}};
 }
 
@@ -138,8 +136,7 @@ OptionGroup study_sweep_group() {
 OptionGroup measure_group() {
   return {"Measure",
           {number("margin", "%", "differences below this are none", 0.5),
-           number("budget", "S", "seconds of GPU time", 60),
-           number("timeout", "S", "seconds for one launch", 10),
+           number("budget", "S", "seconds of GPU time", 60), number("timeout", "S", "seconds for one launch", 10),
            one_of("confirm", {"nvcc"}, "also time nvcc's builds of the author's code and the winner"),
            list("metric", "NAME=EXPR", "bytes=8*n or flops=2*n, of one launch: adds GB/s or GFLOP/s"),
            flag("cold", "flush the L2 cache before each timed launch"),
@@ -153,8 +150,7 @@ OptionGroup check_group() {
           {integer("max-spill-bytes", "N",
                    "stores and loads together, per thread (default: 0, or the baseline's where one is given)"),
            integer("max-registers", "N", "per thread"), number("min-occupancy", "X", "0 to 1, with the first block"),
-           integer("max-stack-bytes", "N", "per thread"),
-           text("baseline", "FILE", "no kernel may be worse than there"),
+           integer("max-stack-bytes", "N", "per thread"), text("baseline", "FILE", "no kernel may be worse than there"),
            text("write-baseline", "FILE", "write one, unless there is a breach")}};
 }
 
@@ -164,7 +160,7 @@ OptionGroup init_group() {
 
 OptionGroup lookup_group() {
   return {"Look-up",
-          {set_option("a size: n=1<<24"), 
+          {set_option("a size: n=1<<24"),
            text("gpu", "NAME",
                 "GPU (default: this machine's); of one that is not stored also its architecture and SMs: 'NVIDIA H100 "
                 "PCIe, sm_90, 114 SMs'"),
@@ -190,20 +186,20 @@ OptionGroup export_group() {
       "header: a C header of macros REGTUNE_BOUNDS_<kernel> (default); json; cmake: caps by source file; patch: a diff "
       "of the sources; sqlite: a cache file of winners with their codes. Without it -o FILE's ending decides");
   format.value = "NAME";
-  return {"Export (each kernel's budget, for a build or another machine)",
-          {format, flag("patch", "short for --format patch"), flag("json", "short for --format json"),
-           output_option("write it there (default: standard output)"),
-           set_option("all sizes of the runs to choose from: n=1<<24 (default: every size that is stored)"),
-           list("weight", "NAME=EXPR:W",
-                "how much a size counts where several are stored: n=1<<20:3 (default: 1 each)"),
-           text("gpu", "NAME", "model of GPU (default: of each architecture the one with the newest result)"),
-           list("include-dir,I", "DIR", "with --patch: include folder, as given when it was tuned")}};
+  return {
+      "Export (each kernel's budget, for a build or another machine)",
+      {format, flag("patch", "short for --format patch"), flag("json", "short for --format json"),
+       output_option("write it there (default: standard output)"),
+       set_option("all sizes of the runs to choose from: n=1<<24 (default: every size that is stored)"),
+       list("weight", "NAME=EXPR:W", "how much a size counts where several are stored: n=1<<20:3 (default: 1 each)"),
+       text("gpu", "NAME", "model of GPU (default: of each architecture the one with the newest result)"),
+       list("include-dir,I", "DIR", "with --patch: include folder, as given when it was tuned")}};
 }
 
 OptionGroup bundle_group() {
-  return {"Bundle (a file that `regtune FILE.rtb` times where there is no compiler)",
-          {output_option("write it there (default: KERNEL.rtb)"), levers_option(), rename_option(),
-           every_cap_option()}};
+  return {
+      "Bundle (a file that `regtune FILE.rtb` times where there is no compiler)",
+      {output_option("write it there (default: KERNEL.rtb)"), levers_option(), rename_option(), every_cap_option()}};
 }
 
 OptionGroup db_group() {
@@ -213,11 +209,13 @@ OptionGroup db_group() {
 }
 
 OptionGroup report_group(bool explains) {
-  OptionGroup group{"Report",
-                    {flag("all", "every distinct code in the table"),
-                     flag("no-plot", "no picture of time over registers"),
-                     one_of("color", {"auto", "always", "never"}, "auto: on a terminal, unless NO_COLOR is set")}};
-  if (explains) group.options.insert(group.options.begin() + 1, flag("explain", "also a line for each variant: what became of it, and why"));
+  OptionGroup group{
+      "Report",
+      {flag("all", "every distinct code in the table"), flag("no-plot", "no picture of time over registers"),
+       one_of("color", {"auto", "always", "never"}, "auto: on a terminal, unless NO_COLOR is set")}};
+  if (explains)
+    group.options.insert(group.options.begin() + 1,
+                         flag("explain", "also a line for each variant: what became of it, and why"));
   return group;
 }
 
@@ -227,8 +225,8 @@ OptionGroup general_group(const std::vector<std::string>& without) {
       {flag("json", "one JSON document on stdout"), flag("quiet,q", "no talk on stderr"),
        flag("verbose,v", "more of it: how long each stage took, and which compiler it was"),
        text("cache", "FILE", "the cache (default: $REGTUNE_CACHE, else regtune/regtune.db in the XDG cache folder)"),
-       integer("device", "N", "GPU, after CUDA_VISIBLE_DEVICES", 0),
-       flag("no-config", "leave the config file unread"), flag("help,h", "this text")}};
+       integer("device", "N", "GPU, after CUDA_VISIBLE_DEVICES", 0), flag("no-config", "leave the config file unread"),
+       flag("help,h", "this text")}};
   std::erase_if(group.options, [&](const CliOption& one) {
     return std::find(without.begin(), without.end(), one.name) != without.end();
   });

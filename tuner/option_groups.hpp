@@ -11,14 +11,14 @@ namespace regtune {
 enum class OptionKind { flag, text, list, integer, number, wide_integer };
 
 struct CliOption {
-  std::string name;              // without dashes: "include-dir"
-  char letter = '\0';            // 'I'; none: '\0'
+  std::string name;    // without dashes: "include-dir"
+  char letter = '\0';  // 'I'; none: '\0'
   OptionKind kind = OptionKind::flag;
-  std::string value;             // what stands for it in help: "DIR"; empty for a flag
+  std::string value;  // what stands for it in help: "DIR"; empty for a flag
   std::string help;
-  std::vector<std::string> choices = {};           // all values that it may have, where these are few words
-  std::optional<double> default_value = {};        // of a number or an integer; shown in help
-  std::string implicit_value = {};                 // of a text: its value where none is given
+  std::vector<std::string> choices = {};     // all values that it may have, where these are few words
+  std::optional<double> default_value = {};  // of a number or an integer; shown in help
+  std::string implicit_value = {};           // of a text: its value where none is given
 
   bool takes_value() const { return kind != OptionKind::flag; }
 };

@@ -12,6 +12,8 @@
 #include "record_json.hpp"
 #include "recorded_series.hpp"
 #include "regtune/error.hpp"
+#include "terminal.hpp"
+#include "time_plot.hpp"
 
 namespace regtune {
 namespace {
@@ -63,7 +65,9 @@ void keep_what_a_budget_holds(std::vector<Trial>& trials, double budget_ms, int 
 
 Json read_json(const std::filesystem::path& file) {
   std::ifstream in(file);
-  if (!in) throw Error(ErrorKind::file_not_found, file.string() + ": cannot be read");
+  if (!in)
+    throw Error(ErrorKind::file_not_found,
+                file.string() + ": cannot be read; is the path right, and may you read the file?");
   try {
     return Json::parse(in);
   } catch (const Json::exception& failure) {
@@ -191,9 +195,11 @@ std::string replay_text(const Replay& replay, const ReportStyle& style) {
   std::string text = fmt::format(
       "replayed, no GPU used | {}, {} | margin {:g} %, confidence {:g} %, budget {:g} s\n{}\n", record.gpu->id.name,
       record.architecture, settings.margin * 100, settings.confidence * 100, settings.budget_s, record.signature);
-  text += table_of_codes(record, style) + "\n" + verdict_in_words(record);
+  text += table_of_codes(record, style);
+  if (style.plot) text += time_plot(record, style);
+  text += "\n" + verdict_in_words(record);
   if (!replay.then.empty()) text += fmt::format("the run itself said: {}\n", replay.then);
-  return text;
+  return fitted(text, style.columns);
 }
 
 }  // namespace regtune

@@ -4,165 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 
 #include "authors_bound.hpp"
 #include "decide.hpp"
 #include "nvcc_text.hpp"
 #include "policy.hpp"
+#include "terminal.hpp"
+#include "time_plot.hpp"
 #include "timing_text.hpp"
 
 namespace regtune {
 namespace {
 
-constexpr std::size_t kRowsShown = 12;
-
-// One distinct code: the trial that was timed and every variant that gave it.
-struct Row {
-  const Trial* timed = nullptr;
-  std::vector<const Trial*> variants;
-};
-
-const Measurement* measurement_of(const Trial& trial) {
-  if (const auto* measured = std::get_if<Measurement>(&trial.outcome)) return measured;
-  if (const auto* abandoned = std::get_if<Abandoned>(&trial.outcome))
-    return abandoned->so_far.time_ms.median > 0 ? &abandoned->so_far : nullptr;
-  return nullptr;
-}
-
-std::vector<Row> rows_of(const TuningRecord& record) {
-  std::map<int, Row> by_timed;
-  for (const Trial& trial : record.trials) {
-    if (std::holds_alternative<CompileFailed>(trial.outcome) || !trial.facts) continue;
-    const Trial& timed = timed_trial(record.trials, trial.variant.id);
-    Row& row = by_timed[timed.variant.id];
-    row.timed = &timed;
-    row.variants.push_back(&trial);
-  }
-  std::vector<Row> rows;
-  for (auto& [id, row] : by_timed) rows.push_back(std::move(row));
-  const auto rank = [](const Row& row) {
-    const Measurement* measured = measurement_of(*row.timed);
-    return std::tuple(measured == nullptr, measured ? measured->time_ms.median : 0.0,
-                      -row.timed->facts->registers_per_thread, row.timed->variant.id);
-  };
-  std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return rank(a) < rank(b); });
-  return rows;
-}
-
-bool several_blocks(const TuningRecord& record) {
-  return std::any_of(record.trials.begin(), record.trials.end(),
-                     [&](const Trial& trial) { return !(trial.variant.block == record.trials.front().variant.block); });
-}
-
-// Enough decimals for the interval to show, whatever the time is.
-std::string spell_time(const Interval& time) {
-  const int decimals = time.median >= 100 ? 1 : time.median >= 0.1 ? 3 : 5;
-  const double half = std::max(time.high - time.median, time.median - time.low);
-  return fmt::format("{:.{}f} +-{:.{}f}", time.median, decimals, half, decimals);
-}
-
-std::string spell_outcome(const Trial& trial) {
-  if (std::holds_alternative<NotTimed>(trial.outcome)) return "";
-  if (std::holds_alternative<NotLaunchable>(trial.outcome)) return "cannot launch";
-  if (std::holds_alternative<Faulted>(trial.outcome)) return "faulted";
-  if (std::holds_alternative<TimedOut>(trial.outcome)) return "timed out";
-  if (std::holds_alternative<WrongResult>(trial.outcome)) return "wrong result";
-  if (std::holds_alternative<Quarantined>(trial.outcome)) return "in quarantine";
-  return "-";
-}
-
 std::string spell_speedup(double speedup) {
   return fmt::format("{:.2f}x", speedup);
-}
-
-bool row_holds(const Row& row, int variant_id) {
-  return std::any_of(row.variants.begin(), row.variants.end(),
-                     [&](const Trial* trial) { return trial->variant.id == variant_id; });
-}
-
-// Every budget that gives the code, by choice; where the author's own choice gives it, the others go unsaid.
-std::string spell_budgets(const Row& row) {
-  std::vector<std::pair<SourceChoice, std::vector<RegisterPolicy>>> by_choice;
-  for (const Trial* trial : row.variants) {
-    auto same = std::find_if(by_choice.begin(), by_choice.end(),
-                             [&](const auto& entry) { return entry.first == trial->variant.choice; });
-    if (same == by_choice.end()) same = by_choice.insert(same, {trial->variant.choice, {}});
-    same->second.push_back(trial->variant.policy);
-  }
-  const bool authors = by_choice.front().first.is_authors();
-  std::vector<std::string> pieces;
-  for (const auto& [choice, policies] : by_choice)
-    if (!authors || choice.is_authors()) pieces.push_back(spell_around(spell(policies), choice, ": "));
-  return fmt::format("{}", fmt::join(pieces, "; "));
-}
-
-// What the column of spills, which are those to local memory, does not count.
-std::string shared_spills(const StaticFacts& facts) {
-  if (facts.shared_spill_store_bytes == 0 && facts.shared_spill_load_bytes == 0) return "";
-  return fmt::format(" (and {}/{} bytes to {} of shared memory)", facts.shared_spill_store_bytes,
-                     facts.shared_spill_load_bytes, facts.static_shared_bytes);
-}
-
-std::string budget_cell(const TuningRecord& record, const Row& row) {
-  std::string text = spell_budgets(row) + shared_spills(*row.timed->facts);
-  if (several_blocks(record)) text = fmt::format("block {}: {}", spell_block(row.timed->shape.block), text);
-  if (record.verdict) {
-    const Verdict& verdict = *record.verdict;
-    const bool improved = verdict.kind == Verdict::Kind::improved;
-    if (improved && row_holds(row, verdict.best_in_source_id) && verdict.best_in_source_id != verdict.reference_id)
-      text += "   <- write this";
-    else if (improved && row_holds(row, verdict.best_id))
-      text += "   <- best";
-    else if (verdict.best_renamed_id && row_holds(row, *verdict.best_renamed_id))
-      text += "   <- best under another name";
-  }
-  return text;
-}
-
-void append_row(std::string& text, const TuningRecord& record, const Row& row) {
-  const StaticFacts& facts = *row.timed->facts;
-  const std::string spills = fmt::format("{}/{}", facts.spill_store_bytes, facts.spill_load_bytes);
-  const std::string occupancy =
-      facts.occupancy ? fmt::format("{:.1f} %", facts.occupancy->fraction * 100) : std::string("none");
-  const std::string limiter = facts.occupancy ? std::string(to_string(facts.occupancy->limiter)) : "";
-  fmt::format_to(std::back_inserter(text), "{:>10} {:>12} {:>6} {:>10}  {:<13}", facts.registers_per_thread, spills,
-                 facts.stack_frame_bytes, occupancy, limiter);
-  if (record.gpu) {
-    const Measurement* measured = measurement_of(*row.timed);
-    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}{}   ",
-                   measured ? spell_time(measured->time_ms) : spell_outcome(*row.timed),
-                   measured && measured->speedup.median > 0 ? spell_speedup(measured->speedup.median) : "",
-                   rate_cells(record.work, measured ? measured->time_ms.median : 0),
-                   counter_cells(record, row.timed->variant.id));
-  }
-  text += " " + budget_cell(record, row) + "\n";
-}
-
-void append_table(std::string& text, const TuningRecord& record, const ReportStyle& style) {
-  fmt::format_to(std::back_inserter(text), "\n{:>10} {:>12} {:>6} {:>10}  {:<13}", "registers", "spill st/ld", "stack",
-                 "occupancy", "limited by");
-  if (record.gpu)
-    fmt::format_to(std::back_inserter(text), " {:>18} {:>12}{}{}   ", "time (ms)",
-                   record.verdict && record.verdict->reference_id == 0 ? "vs author's" : "vs reference",
-                   rate_heads(record.work), counter_heads(record));
-  text += " budget\n";
-  const std::vector<Row> rows = rows_of(record);
-  std::size_t hidden = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    const auto& verdict = record.verdict;
-    const bool named = row_holds(row, 0) ||
-                       (verdict && (row_holds(row, verdict->best_id) || row_holds(row, verdict->best_in_source_id) ||
-                                    (verdict->best_renamed_id && row_holds(row, *verdict->best_renamed_id))));
-    const bool failed = !measurement_of(*row.timed) && record.gpu && !spell_outcome(*row.timed).empty();
-    if (style.all_rows || i < kRowsShown || named || failed)
-      append_row(text, record, row);
-    else
-      ++hidden;
-  }
-  if (hidden > 0) text += fmt::format("           ... and {} more codes (--all shows them)\n", hidden);
 }
 
 // What the compile budget left out, and why; under the kernel's own name and with its own macros in full.
@@ -330,31 +185,8 @@ std::string guesses_text(const TuningRecord& record) {
 
 }  // namespace
 
-std::string spell_block(Dim3 block) {
-  if (block.z > 1) return fmt::format("{}x{}x{}", block.x, block.y, block.z);
-  return block.y > 1 ? fmt::format("{}x{}", block.x, block.y) : fmt::format("{}", block.x);
-}
-
 std::string verdict_in_words(const TuningRecord& record) {
   return verdict_text(record) + renamed_text(record);
-}
-
-std::string table_of_codes(const TuningRecord& record, const ReportStyle& style) {
-  std::string text;
-  append_table(text, record, style);
-  return text;
-}
-
-std::string spell_choice(const TuningRecord& record, int variant_id) {
-  const Variant& variant = record.trials.at(static_cast<std::size_t>(variant_id)).variant;
-  std::string text = spell_around(spell(variant.policy), variant.choice, ", ");
-  if (several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
-  const Dim3& grid = record.trials[static_cast<std::size_t>(variant_id)].shape.grid;
-  const bool grid_is_its_own = std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& trial) {
-    return trial.variant.block == variant.block && trial.shape.grid != grid;
-  });
-  if (grid_is_its_own) text += fmt::format(" on a grid of {}", spell_block(grid));
-  return text;
 }
 
 std::string report_text(const TuningRecord& record, const std::string& stored_in, const ReportStyle& style) {
@@ -379,8 +211,9 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   text +=
       fmt::format("compiled {} variants{} -> {} distinct codes\n", record.trials.size() - failed - inferred,
                   inferred == 0 ? "" : fmt::format(", {} caps taken to give the code of those around them", inferred),
-                  rows_of(record).size());
-  append_table(text, record, style);
+                  code_rows(record).size());
+  text += table_of_codes(record, style);
+  if (style.plot) text += time_plot(record, style);
   text += "\n";
   append_failures(text, record);
   append_diagnosis(text, record);
@@ -395,7 +228,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   if (!stored_in.empty())
     text += fmt::format("stored for {}{}{}\n", record.gpu->id.name, record.sizes.empty() ? "" : ", ",
                         spell_sizes(record.sizes, ", ", "="));
-  return text;
+  return fitted(text, style.columns);
 }
 
 std::string answer_text(const TuningRecord& record) {

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <thread>
 
+#include "interruption.hpp"
+
 namespace regtune {
 
 ClaimedRun claim_run(Store& store, const TuningRecord& head, const std::function<bool(const TuningRecord&)>& serves,
@@ -15,7 +17,10 @@ ClaimedRun claim_run(Store& store, const TuningRecord& head, const std::function
     if (!claim.other) return {claim.run, {}};
     progress.note(fmt::format("regtune: process {} has been tuning the same since {}: waiting for it",
                               claim.other->process, claim.other->started));
-    while (store.is_going_on(claim.other->id)) std::this_thread::sleep_for(200ms);
+    while (store.is_going_on(claim.other->id)) {
+      stop_if_interrupted();
+      std::this_thread::sleep_for(200ms);
+    }
     std::optional<TuningRecord> finished = store.finished(claim.other->id);
     if (!finished) {
       progress.note(fmt::format("regtune: process {} has ended without a verdict", claim.other->process));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace regtune {
 
 namespace {
@@ -9,6 +11,12 @@ namespace {
 Phase stored_phase(RacePhase phase) {
   if (phase == RacePhase::confirmation) return Phase::confirmation;
   return phase == RacePhase::other_way ? Phase::other_way : Phase::race;
+}
+
+std::size_t distinct_codes(const TuningRecord& record) {
+  return static_cast<std::size_t>(std::count_if(record.trials.begin(), record.trials.end(), [](const Trial& trial) {
+    return trial.facts && !std::holds_alternative<SameCodeAs>(trial.outcome);
+  }));
 }
 
 }  // namespace
@@ -19,18 +27,36 @@ RunLog::RunLog(const TuningRecord& record, Store* store, Progress& progress, std
 }
 
 void RunLog::on_compiled(std::size_t done, std::size_t of) {
-  progress_.update(fmt::format("compiled {} of {}", done, of));
+  compiled_ = done;
+  to_compile_ = of;
+  if (done < of) all_compiled_.reset();
+  if (done == of && !all_compiled_) all_compiled_ = Clock::now();
+  if (phase_) return show_race();
+  progress_.update(fmt::format("compiled {} of {}, {} distinct codes", done, of, distinct_codes(record_)), done, of);
 }
 
 void RunLog::on_entered(int id) {
+  if (reference_ < 0) reference_ = id;
   if (store_) store_->set_outcome(run_, record_.trials.at(static_cast<std::size_t>(id)));
 }
 
 void RunLog::start_over() {
+  reference_ = -1;
+  speedups_.clear();
+  phase_.reset();
   if (store_) store_->start_over(run_);
 }
 
 void RunLog::on_round(RacePhase phase, int round, std::span<const std::pair<int, double>> id_and_ms) {
+  const auto of_reference =
+      std::find_if(id_and_ms.begin(), id_and_ms.end(), [&](const auto& pair) { return pair.first == reference_; });
+  for (const auto& [id, ms] : id_and_ms) {
+    if (phase != RacePhase::race || of_reference == id_and_ms.end() || ms <= 0) continue;
+    auto& [sum, count] = speedups_[id];
+    sum += of_reference->second / ms;
+    ++count;
+  }
+  ++rounds_;
   if (!store_) return;
   std::vector<RoundSample> samples;
   for (const auto& [id, ms] : id_and_ms) samples.push_back({id, ms});
@@ -45,21 +71,77 @@ void RunLog::on_outcome(int id, const Outcome& outcome) {
 }
 
 void RunLog::on_progress(RacePhase phase, int done, int left_in_race) {
-  switch (phase) {
+  const bool raced = phase_ && (*phase_ == RacePhase::check || *phase_ == RacePhase::race);
+  const bool races = phase == RacePhase::check || phase == RacePhase::race;
+  const bool is_new_stage = !phase_ || raced != races || (!races && *phase_ != phase);
+  phase_ = phase;
+  done_ = done;
+  left_ = left_in_race;
+  if (is_new_stage) progress_.stage(spell_stage());
+  show_race();
+}
+
+std::string RunLog::spell_stage() const {
+  switch (*phase_) {
     case RacePhase::check:
-      progress_.update(fmt::format("checking code {}, {} in the race", done, left_in_race));
-      break;
     case RacePhase::race:
-      progress_.update(fmt::format("racing, round {}, {} left", done, left_in_race));
       break;
     case RacePhase::confirmation:
-      progress_.update(fmt::format("confirming {} finalists, round {}", left_in_race, done));
-      break;
+      return fmt::format("confirming {} finalists", left_);
     case RacePhase::other_way:
-      progress_.update(fmt::format("timing {} finalists with the L2 cache {}, round {}", left_in_race,
-                                   record_.settings.cold ? "warm" : "flushed", done));
+      return fmt::format("timing {} finalists with the L2 cache {}", left_, record_.settings.cold ? "warm" : "flushed");
+  }
+  return "racing the codes on the GPU";
+}
+
+// The best mean of what was measured in the rounds with the reference: a figure to watch, and no result.
+std::string RunLog::spell_best() const {
+  double best = 0;
+  for (const auto& [id, speedup] : speedups_)
+    if (id != reference_) best = std::max(best, speedup.first / speedup.second);
+  return best > 0 ? fmt::format(", best so far {:.2f}x", best) : "";
+}
+
+// While codes are being compiled the race waits for them; from then on what is left of its budget is the most that it
+// can take, and mostly far more than it does.
+std::string RunLog::spell_time_left() const {
+  const auto seconds_since = [](Clock::time_point then) {
+    return std::chrono::duration<double>(Clock::now() - then).count();
+  };
+  if (compiled_ > 0 && compiled_ < to_compile_) {
+    const double each = seconds_since(began_) / static_cast<double>(compiled_);
+    return fmt::format(", about {} of compiling left",
+                       spell_duration(each * static_cast<double>(to_compile_ - compiled_)));
+  }
+  const double left_s = record_.settings.budget_s - seconds_since(all_compiled_.value_or(Clock::now()));
+  return left_s > 0 ? fmt::format(", {} left at the most", spell_duration(left_s)) : "";
+}
+
+void RunLog::show_race() {
+  std::string text;
+  switch (*phase_) {
+    case RacePhase::check:
+      text = fmt::format("checking code {}: {} in the race", done_, left_);
+      break;
+    case RacePhase::race:
+      text = fmt::format("racing, round {}: {} left", done_, left_);
+      break;
+    case RacePhase::confirmation:
+    case RacePhase::other_way:
+      text = fmt::format("{}, round {}", spell_stage(), done_);
       break;
   }
+  text += spell_best();
+  if (compiled_ < to_compile_) text += fmt::format(", compiled {} of {}", compiled_, to_compile_);
+  text += spell_time_left();
+  progress_.update(text);
+}
+
+std::string RunLog::kept() const {
+  if (!store_) return "";
+  const std::string rounds =
+      rounds_ == 0 ? "" : fmt::format(" and {} {} of samples", rounds_, rounds_ == 1 ? "round" : "rounds");
+  return fmt::format("{} of {} codes{} are kept", compiled_, std::max(compiled_, to_compile_), rounds);
 }
 
 void RunLog::finish() {

@@ -126,8 +126,8 @@ struct TypeReader {
 // its mangled name; what follows a pointer to function or array stays as it is.
 std::string normalise_type(std::string_view text, bool is_parameter, int depth) {
   if (depth > deepest_nesting) return std::string(text);
-  static constexpr std::array<std::string_view, 8> dropped = {"restrict", "__restrict__", "__restrict", "struct",
-                                                              "class",    "enum",         "union",      "typename"};
+  static constexpr std::array<std::string_view, 9> dropped = {
+      "restrict", "__restrict__", "__restrict", "struct", "class", "enum", "union", "typename", "__grid_constant__"};
   TypeReader reader{text, depth};
   std::vector<std::string> base;
   std::string marks;  // after the base: "*", "* const*", "&"
@@ -199,6 +199,12 @@ std::string without_typedefs(std::string type) {
     if (base == name) return type.substr(0, begin) + std::string(meaning) + type.substr(end);
   }
   return type;
+}
+
+// A texture object is an unsigned long long to the compiler, and a tensor map has a tag beside its name.
+std::string as_handle(const std::string& type, const std::string& written) {
+  if (type == "CUtensorMap_st") return "CUtensorMap";
+  return is_texture_type(written) && type == "unsigned long long" ? written : type;
 }
 
 struct FunctionName {
@@ -340,17 +346,30 @@ KernelSignature kernel_signature(const CubinKernel& kernel, std::string_view sou
   signature.name = function.name;
   signature.display = function.is_mangled || declaration ? display_of(function.name, types) : function.name;
   if (declaration) signature.launch_bounds = declaration->launch_bounds;
+  signature.blocks_per_cluster = kernel.blocks_per_cluster;
+  signature.max_blocks_per_cluster = kernel.max_blocks_per_cluster;
   for (std::size_t i = 0; i < count; ++i) {
     KernelParameter parameter;
     parameter.name = declaration ? declaration->parameters[i].name : std::string();
     if (parameter.name.empty()) parameter.name = "arg" + std::to_string(i);
     // An empty pack or an empty class may leave the two counts apart; then no type is certain.
-    if (types.size() == count) parameter.type = types[i];
+    if (types.size() == count)
+      parameter.type = as_handle(types[i], declaration ? normalise_type(declaration->parameters[i].type, true) : "");
     parameter.offset_bytes = kernel.parameters[i].offset_bytes;
     parameter.size_bytes = kernel.parameters[i].size_bytes;
     signature.parameters.push_back(std::move(parameter));
   }
   return signature;
+}
+
+bool is_texture_type(std::string_view type) {
+  if (type.starts_with("::")) type.remove_prefix(2);
+  return type == "cudaTextureObject_t" || type == "CUtexObject" || type == "CUtexObject_v1";
+}
+
+bool is_tensor_map_type(std::string_view type) {
+  if (type.starts_with("::")) type.remove_prefix(2);
+  return type == "CUtensorMap" || type == "CUtensorMap_st";
 }
 
 std::string demangle(const std::string& mangled_name) {

@@ -1,6 +1,7 @@
 #pragma once
 // What the kernel's parameters are: offsets and sizes from the compiled code's own tables, types from the
 // mangled name, and the names, which no machine code holds, from the author's text.
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,7 +13,9 @@ namespace regtune {
 
 struct KernelParameter {
   std::string name;  // as the author wrote it; "arg0", "arg1", ... where the text does not show it
-  std::string type;  // "const float*", "unsigned long"; empty for an extern "C" kernel whose text hides it
+  // "const float*", "unsigned long"; empty for an extern "C" kernel whose text hides it. A handle of CUDA's that is a
+  // mere integer to the compiler goes by the author's word for it: "cudaTextureObject_t".
+  std::string type;
   int offset_bytes = 0;
   int size_bytes = 0;
 };
@@ -23,7 +26,15 @@ struct KernelSignature {
   std::string display;  // "decayWide(const float*, float*, unsigned long)"
   std::vector<KernelParameter> parameters;
   std::string launch_bounds = {};  // as the declaration writes them: "kThreads, 5"; empty: none, or not seen
+  // What the code declares of clusters: blocks along x, y and z (__cluster_dims__), and the most that there may be (the
+  // third launch bound); 0: nothing.
+  std::array<int, 3> blocks_per_cluster = {0, 0, 0};
+  int max_blocks_per_cluster = 0;
 };
+
+// Whether a parameter of this type holds a texture object, or a tensor map by value.
+bool is_texture_type(std::string_view type);
+bool is_tensor_map_type(std::string_view type);
 
 // `kernel` is an entry point of a cubin compiled from `source_text`. Never fails: what the text does not
 // show is left unnamed.

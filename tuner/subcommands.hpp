@@ -24,6 +24,7 @@ enum class CliCommand {
   db,
   bundle,
   tag,
+  doctor,
   completion,
   help
 };
@@ -38,11 +39,11 @@ struct Subjects {
 
 struct Subcommand {
   CliCommand id = CliCommand::tune;
-  std::string name;      // "analyze"
+  std::string name;  // "analyze"
   Subjects subjects;
-  std::string synopsis;  // behind the name: "KERNEL.cu [options]"
-  std::string summary;   // one line, under 60 letters
-  std::string example;   // a whole command line
+  std::string synopsis;                 // behind the name: "KERNEL.cu [options]"
+  std::string summary;                  // one line, under 60 letters
+  std::string example;                  // a whole command line
   std::string why_no_compiler_options;  // "compiles nothing"; empty: they may stand behind --
   std::vector<OptionGroup> groups;
 };

@@ -170,81 +170,6 @@ std::size_t Sweep::add(const std::vector<Build>& builds) {
   return builds.size() - (skipped_ - skipped_before);
 }
 
-// Of the builds from `first_new` on: the caps of each source choice that come with all steps between them.
-// Returns those of them which are compiled in any case and which nothing waits for.
-std::vector<int> Sweep::form_groups(std::size_t first_new) {
-  std::vector<int> behind_steps;
-  std::vector<std::pair<SourceChoice, std::map<int, int>>> index_of_cap_by_choice;
-  for (std::size_t i = first_new; i < builds_.size(); ++i) {
-    const auto* cap = std::get_if<RegisterCap>(&builds_[i].policy);
-    if (!cap) continue;
-    auto found = std::find_if(index_of_cap_by_choice.begin(), index_of_cap_by_choice.end(),
-                              [&](const auto& entry) { return entry.first == builds_[i].choice; });
-    if (found == index_of_cap_by_choice.end()) found = index_of_cap_by_choice.insert(found, {builds_[i].choice, {}});
-    found->second.emplace(cap->registers_per_thread, static_cast<int>(i));
-  }
-  for (auto& [choice, index_of_cap] : index_of_cap_by_choice) {
-    std::vector<int> caps;
-    for (const auto& [cap, index] : index_of_cap) caps.push_back(cap);
-    if (!CapPlateaus::has_all_steps(caps)) continue;
-    // A budget is spent in the order of the builds, which knows nothing of halving: every step at once.
-    CapPlateaus plateaus(caps, budget_.limited() ? CapPlateaus::Start::all_steps : CapPlateaus::Start::coarse_steps,
-                         budget_.limited() ? 0 : binding_cap());
-    for (const auto& [cap, index] : index_of_cap) waiting_for_steps_.insert(index);
-    for (const auto& [cap, decides] : plateaus.take_to_compile()) {
-      const int index = index_of_cap.at(cap);
-      if (decides)
-        waiting_for_steps_.erase(index);
-      else
-        behind_steps.push_back(index);
-    }
-    groups_.push_back({choice, std::move(plateaus), std::move(index_of_cap), {}});
-  }
-  return behind_steps;
-}
-
-// What a cap came to may say of others that they are to be compiled, or that they need not be.
-void Sweep::know(int index) {
-  const BuildCode& code = ready_.at(index);
-  const auto* cap = std::get_if<RegisterCap>(&code.build.policy);
-  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const CapGroup& g) {
-    const auto found = cap ? g.index_of_cap.find(cap->registers_per_thread) : g.index_of_cap.end();
-    return found != g.index_of_cap.end() && found->second == index;
-  });
-  if (group == groups_.end()) return;
-  const int registers = cap->registers_per_thread;
-  if (group->plateaus.is_step(registers)) group->code_of_step[registers] = code;
-  group->plateaus.add(registers, code.facts ? code.facts->code_hash : "",
-                      code.facts ? code.facts->registers_per_thread : 0);
-  advance(*group);
-}
-
-void Sweep::advance(CapGroup& group) {
-  for (const auto& [cap, decides] : group.plateaus.take_to_compile()) {
-    const int index = group.index_of_cap.at(cap);
-    if (waiting_for_steps_.erase(index) == 0) continue;
-    queue_.push_back(index);
-    if (decides && !budget_.limited()) deciding_.insert(index);
-  }
-  for (const auto& [cap, step] : group.plateaus.take_settled()) {
-    const int index = group.index_of_cap.at(cap);
-    if (waiting_for_steps_.erase(index) > 0) ready_[index] = inferred(cap, group.code_of_step.at(step));
-  }
-}
-
-BuildCode Sweep::inferred(int cap, const BuildCode& step) {
-  BuildCode code = step;
-  code.build.policy = RegisterCap{cap};
-  code.log.clear();
-  code.kept = false;
-  code.inferred = true;
-  const int step_cap = std::get<RegisterCap>(step.build.policy).registers_per_thread;
-  code.facts->register_ceiling = 0;
-  code.facts->budget = {BudgetStatus::inferred, cap,
-                        fmt::format("not compiled: --maxrregcount={} and the caps around it give one code", step_cap)};
-  return code;
-}
-
 std::optional<CompileCost> Sweep::cost_of(const std::vector<Build>& builds) const {
   if (!first_is_measured_) return {};
   // A later link keeps one kernel of the file; the first one kept all.
@@ -276,6 +201,7 @@ void Sweep::feed() {
     }
     next = queue_.erase(next);
   }
+  feed_idle_workers();
 }
 
 bool Sweep::waits_for_headers(const Build& build) const {
@@ -286,7 +212,7 @@ bool Sweep::waits_for_headers(const Build& build) const {
 
 void Sweep::submit(int index) {
   const Build& build = builds_[static_cast<std::size_t>(index)];
-  const int id = generation_ * kGeneration + index;
+  const int id = id_of(index);
   budget_.run();
   if (build == Build{AuthorsOwn{}} && linked()) return pool_.submit(plain_job(id, build, true));
   in_workers_.insert(id);
@@ -347,6 +273,9 @@ void Sweep::receive(const CompiledCode& compiled) {
     const int index = compiled.id % kGeneration;
     const Build& build = builds_.at(static_cast<std::size_t>(index));
     if (build == Build{AuthorsOwn{}} && !compiled.compiled) throw not_compiled(compiled.failure);
+    end_guess(index);
+    waiting_for_steps_.erase(index);
+    inferred_.erase(index);
     ready_[index] = read_back(build, compiled);
     know(index);
     if (index == witness_build_ && linked()) linked_witness_ = compiled;
@@ -355,13 +284,6 @@ void Sweep::receive(const CompiledCode& compiled) {
   if (!trusted_ && plain_witness_ && linked_witness_) compare();
   feed();
   if (pool_.unfinished() == 0) budget_.stop();
-}
-
-// Well below what the compiler takes by itself.
-int Sweep::binding_cap() const {
-  const Cubin cubin = read_cubin(first_.cubin);
-  const CubinKernel* compiled = find_kernel(cubin, kernel_);
-  return compiled ? compiled->registers_per_thread * 3 / 4 : 64;
 }
 
 // At a cap that binds, so that the comparison sees the register allocator at work. Where that cap is to be compiled
@@ -417,6 +339,8 @@ void Sweep::use_plain(const std::string& why) {
   queue_.clear();
   groups_.clear();
   waiting_for_steps_.clear();
+  inferred_.clear();
+  guesses_.clear();
   deciding_.clear();
   in_workers_.clear();
   pool_.abandon();

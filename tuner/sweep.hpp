@@ -104,6 +104,12 @@ class Sweep {
     std::map<int, BuildCode> code_of_step;  // what each came to
   };
 
+  // A cap that a worker is at though nothing asked for it.
+  struct Guess {
+    int index = 0;
+    bool checks = false;  // an inference; else it is likely to be asked for
+  };
+
   const CompilerIdentity& compiler() const { return pool_.identity(unit_.front_end); }
   Error not_compiled(const std::string& why) const;
   CompileJob plain_job(int id, const Build& build, bool in_server) const;
@@ -113,6 +119,11 @@ class Sweep {
   void know(int index);
   void advance(CapGroup& group);
   static BuildCode inferred(int cap, const BuildCode& step);
+  bool end_guess(int index);
+  void drop_guess(Guess guess);
+  void feed_idle_workers();
+  bool begin_guess();
+  void hand_out_inferred();
   void feed();
   bool waits_for_headers(const Build& build) const;
   void submit(int index);
@@ -135,6 +146,7 @@ class Sweep {
   static constexpr int kGeneration = 1 << 20;
   static constexpr int kPlainWitness = kGeneration - 1;
   static constexpr int kLinkedWitness = kGeneration - 2;
+  int id_of(int index) const { return generation_ * kGeneration + index; }
 
   CompilePool& pool_;
   CompileUnit unit_;
@@ -152,12 +164,14 @@ class Sweep {
   std::vector<Build> builds_;
   bool infers_ = true;
   std::vector<CapGroup> groups_;
-  std::set<int> waiting_for_steps_;  // indices of builds
-  std::set<int> deciding_;           // indices of caps for which others wait
-  std::deque<int> queue_;            // indices of builds that are not begun
-  std::set<int> in_workers_;         // ids of jobs
-  std::map<int, BuildCode> ready_;   // by index of build, not handed out yet
-  int witness_cap_ = 0;              // where the two ways are compared
+  std::set<int> waiting_for_steps_;    // indices of builds
+  std::map<int, BuildCode> inferred_;  // by index of build, not handed out yet
+  std::vector<Guess> guesses_;         // in the order of their beginning
+  std::set<int> deciding_;             // indices of caps for which others wait
+  std::deque<int> queue_;              // indices of builds that are not begun
+  std::set<int> in_workers_;           // ids of jobs
+  std::map<int, BuildCode> ready_;     // by index of build, not handed out yet
+  int witness_cap_ = 0;                // where the two ways are compared
   std::optional<CompiledCode> plain_witness_;
   std::optional<CompiledCode> linked_witness_;
   bool trusted_ = true;  // false while the two ways are being compared

@@ -46,42 +46,36 @@ std::string timing_text(const TuningRecord& record) {
                      record.clocks ? "; " + clocks_text(*record.clocks) : std::string());
 }
 
-std::string rate_heads(const Work& work) {
-  std::string text;
-  if (work.bytes > 0) text += fmt::format(" {:>9}", "GB/s");
-  if (work.bytes > 0 && work.peak_copy_gb_per_s > 0) text += fmt::format(" {:>8}", "of copy");
-  if (work.flops > 0) text += fmt::format(" {:>9}", "GFLOP/s");
-  return text;
+std::vector<std::string> rate_heads(const Work& work) {
+  std::vector<std::string> heads;
+  if (work.bytes > 0) heads.emplace_back("GB/s");
+  if (work.bytes > 0 && work.peak_copy_gb_per_s > 0) heads.emplace_back("of copy");
+  if (work.flops > 0) heads.emplace_back("GFLOP/s");
+  return heads;
 }
 
-std::string rate_cells(const Work& work, double ms) {
-  const bool timed = ms > 0;
-  std::string text;
-  if (work.bytes > 0)
-    text += fmt::format(" {:>9}", timed ? fmt::format("{:.1f}", giga_per_second(work.bytes, ms)) : "");
+std::vector<std::string> rate_cells(const Work& work, double ms) {
+  if (ms <= 0) return std::vector<std::string>(rate_heads(work).size());
+  std::vector<std::string> cells;
+  if (work.bytes > 0) cells.push_back(fmt::format("{:.1f}", giga_per_second(work.bytes, ms)));
   if (work.bytes > 0 && work.peak_copy_gb_per_s > 0)
-    text += fmt::format(
-        " {:>8}",
-        timed ? fmt::format("{:.1f} %", 100 * giga_per_second(work.bytes, ms) / work.peak_copy_gb_per_s) : "");
-  if (work.flops > 0)
-    text += fmt::format(" {:>9}", timed ? fmt::format("{:.1f}", giga_per_second(work.flops, ms)) : "");
-  return text;
+    cells.push_back(fmt::format("{:.1f} %", 100 * giga_per_second(work.bytes, ms) / work.peak_copy_gb_per_s));
+  if (work.flops > 0) cells.push_back(fmt::format("{:.1f}", giga_per_second(work.flops, ms)));
+  return cells;
 }
 
-std::string counter_heads(const TuningRecord& record) {
-  if (!record.counters || record.counters->of_variant.empty()) return "";
-  return fmt::format(" {:>17} {:>9}", "M executed ld/st", "achieved");
+std::vector<std::string> counter_heads(const TuningRecord& record) {
+  if (!record.counters || record.counters->of_variant.empty()) return {};
+  return {"M executed ld/st", "achieved"};
 }
 
-std::string counter_cells(const TuningRecord& record, int variant_id) {
-  if (!record.counters || record.counters->of_variant.empty()) return "";
+std::vector<std::string> counter_cells(const TuningRecord& record, int variant_id) {
+  if (counter_heads(record).empty()) return {};
   const auto found = record.counters->of_variant.find(variant_id);
-  if (found == record.counters->of_variant.end()) return fmt::format(" {:>17} {:>9}", "", "");
+  if (found == record.counters->of_variant.end()) return {"", ""};
   const Counters& counters = found->second;
-  return fmt::format(
-      " {:>17} {:>9}",
-      fmt::format("{:.4g}/{:.4g}", counters.local_load_instructions / 1e6, counters.local_store_instructions / 1e6),
-      fmt::format("{:.1f} %", counters.achieved_occupancy * 100));
+  return {fmt::format("{:.4g}/{:.4g}", counters.local_load_instructions / 1e6, counters.local_store_instructions / 1e6),
+          fmt::format("{:.1f} %", counters.achieved_occupancy * 100)};
 }
 
 }  // namespace regtune

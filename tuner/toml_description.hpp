@@ -1,5 +1,5 @@
 #pragma once
-// A launch description as TOML. The only file that includes toml++ is toml_description.cpp. Text is checked and limited
+// A launch description as TOML. Text is checked and limited
 // before toml++ sees it; unknown keys and values of the wrong type are refused with their line.
 #include <cstddef>
 #include <string>

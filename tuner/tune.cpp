@@ -11,6 +11,7 @@
 #include "device.hpp"
 #include "entrants.hpp"
 #include "instances.hpp"
+#include "interruption.hpp"
 #include "measure.hpp"
 #include "nvcc_comparison.hpp"
 #include "past_runs.hpp"
@@ -84,9 +85,9 @@ RaceResult race_as_guessed(const std::vector<Guess>& guesses, const Race& race) 
   }
 }
 
-// An outcome for every trial, and the verdict; without a GPU the facts alone.
+// An outcome for every trial, and the verdict; without a GPU the facts alone. Who is interrupted hears what is kept.
 void race_and_decide(CompiledEntrants& entrants, Device& device, const PastRuns& past, RunLog& log,
-                     const std::vector<Guess>& guesses, TuningRecord& record) {
+                     const std::vector<Guess>& guesses, TuningRecord& record) try {
   const std::optional<Entrant> reference = entrants.reference();
   if (!reference) throw nothing_launchable(record);
   if (!record.gpu) {
@@ -100,6 +101,9 @@ void race_and_decide(CompiledEntrants& entrants, Device& device, const PastRuns&
   record.gpu_seconds = result.gpu_seconds;
   entrants.finish(result.outcomes);
   record.verdict = decide(record.trials, choose_reference(record.trials).value(), record.settings);
+} catch (Interrupted& interrupted) {
+  interrupted.kept = log.kept();
+  throw;
 }
 
 // What is recommended must be what a user gets who types the option or writes the bound: the code that was timed.
@@ -158,6 +162,8 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
       file.compile(described, target.architecture, {request.compile_budget_s, request.every_cap}, kept_in, progress);
   CompilePool& pool = file.pool();
   const CompileUnit& unit = compilation.unit;
+  progress.detail(fmt::format("regtune: compiled by {}, {}", pool.identity(unit.front_end).name,
+                              pool.identity(unit.front_end).library_path));
   Sweep& sweep = *compilation.sweep;
   const CompiledCode& first = sweep.first_code();
   const KernelSignature signature = described_kernel(unit, described, first);

@@ -14,6 +14,7 @@
 #include <exception>
 #include <utility>
 
+#include "interruption.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -96,9 +97,12 @@ bool Channel::send(const Message& message) {
 Channel::Read Channel::read_exactly(char* target, std::size_t size, Deadline deadline) {
   std::size_t got = 0;
   while (got < size) {
+    stop_if_interrupted();
     pollfd waiting{descriptor_, POLLIN, 0};
-    const int ready = poll(&waiting, 1, milliseconds_left(deadline));
+    const int left = milliseconds_left(deadline);
+    const int ready = poll(&waiting, 1, until_next_look(left));
     if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0 && left != 0 && until_next_look(left) != left) continue;
     if (ready == 0) return Read::timed_out;
     const ssize_t n = read(descriptor_, target + got, size - got);
     if (n < 0 && errno == EINTR) continue;
@@ -158,7 +162,7 @@ Worker::Worker(const std::function<void(Channel&)>& body) : channel_(-1) {
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);  // the parent died before the line above
-    signal(SIGINT, SIG_IGN);            // Ctrl-C is the parent's to handle; it ends us
+    leave_interruption_to_parent();     // which ends us
     { Channel closing = std::move(ours); }
     int code = 0;
     try {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 
 #include "description_rules.hpp"
@@ -19,7 +20,12 @@ namespace {
 constexpr unsigned default_block = 256;
 constexpr std::int64_t max_grid_x = 2147483647;
 constexpr std::int64_t max_grid_yz = 65535;
+constexpr std::int64_t max_cluster = 16;            // of any GPU of today; more than 8 must be allowed (non-portable)
 constexpr std::int64_t max_shared_bytes = 1 << 30;  // no GPU has a gigabyte per block
+
+std::string extents_text(const Dim3& extents) {
+  return fmt::format("{} x {} x {}", extents.x, extents.y, extents.z);
+}
 
 std::string block_text(const Dim3& block) {
   if (block.y == 1 && block.z == 1) return fmt::format("{}", block.x);
@@ -48,12 +54,15 @@ class Planner {
     plan_.work.flops = counted(description_.flops);
     match_arguments();
     ArgumentPlanner planner(names_, description_.base_folder, size_example());
+    plan_cluster(planner);
     for (std::size_t i = 0; i < signature_.parameters.size(); ++i) {
       if (arguments_[i] == nullptr) refuse_missing(i);
-      plan_.parameters.push_back(planner.parameter(signature_.parameters[i], *arguments_[i]));
+      plan_.parameters.push_back(is_view(i) ? ParameterPlan(ScalarPlan{})
+                                            : planner.parameter(signature_.parameters[i], *arguments_[i]));
     }
     for (const ArgumentDescription& variable : description_.globals)
       plan_.globals.push_back(planner.variable(variable));
+    plan_views(planner);
     return std::move(plan_);
   }
 
@@ -127,6 +136,85 @@ class Planner {
     return bytes;
   }
 
+  // What the code declares holds; a launch may repeat it. Without a declaration the launch decides.
+  void plan_cluster(const ArgumentPlanner& planner) {
+    const auto& declared = signature_.blocks_per_cluster;
+    const bool is_declared = declared[0] > 0;
+    if (description_.cluster.empty() && !is_declared) return;
+    ClusterPlan cluster{{}, is_declared};
+    Origin origin{fmt::format("the kernel {}, which declares its clusters", signature_.name)};
+    if (is_declared)
+      cluster.blocks = {static_cast<unsigned>(declared[0]), static_cast<unsigned>(declared[1]),
+                        static_cast<unsigned>(declared[2])};
+    if (!description_.cluster.empty()) {
+      origin = description_.cluster.front().origin;
+      const Dim3 wanted = described_cluster(planner, origin);
+      if (is_declared && wanted != cluster.blocks)
+        refuse_launch(origin, fmt::format("clusters of {}, and the kernel is compiled for {} (__cluster_dims__); drop "
+                                          "the line, or write what the kernel declares",
+                                          extents_text(wanted), extents_text(cluster.blocks)));
+      cluster.blocks = wanted;
+    }
+    const int most = signature_.max_blocks_per_cluster;
+    if (most > 0 && cluster.blocks.volume() > static_cast<std::uint64_t>(most))
+      refuse_launch(origin, fmt::format("clusters of {} blocks, and the third launch bound allows {}",
+                                        cluster.blocks.volume(), most));
+    if (plan_.cooperative)
+      refuse_launch(origin, "a launch that is cooperative and in clusters; regtune launches one or the other");
+    for (const LaunchShape& shape : plan_.shapes) check_divides(cluster.blocks, shape, origin);
+    plan_.cluster = cluster;
+  }
+
+  Dim3 described_cluster(const ArgumentPlanner& planner, const Origin& origin) const {
+    const std::vector<std::int64_t> extents = planner.integers(description_.cluster);
+    Dim3 cluster;
+    unsigned* const axes[] = {&cluster.x, &cluster.y, &cluster.z};
+    for (std::size_t i = 0; i < std::min(extents.size(), std::size(axes)); ++i) {
+      if (extents[i] < 1 || extents[i] > max_cluster)
+        refuse_launch(origin, fmt::format("a cluster of {} blocks in {}; CUDA allows 1 to {}", extents[i], "xyz"[i],
+                                          max_cluster));
+      *axes[i] = static_cast<unsigned>(extents[i]);
+    }
+    if (cluster.volume() > max_cluster)
+      refuse_launch(origin, fmt::format("a cluster of {} blocks; CUDA allows 8, and {} where a GPU has room for them",
+                                        cluster.volume(), max_cluster));
+    return cluster;
+  }
+
+  static void check_divides(const Dim3& cluster, const LaunchShape& shape, const Origin& origin) {
+    const Dim3& grid = shape.grid;
+    if (grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0) return;
+    refuse_launch(origin,
+                  fmt::format("clusters of {} do not divide the grid of {} for a block of {}; make it a multiple: "
+                              "grid = \"round_up(ceil_div(n, block), {})\"",
+                              extents_text(cluster), extents_text(grid), block_text(shape.block), cluster.x));
+  }
+
+  bool is_view(std::size_t position) const {
+    const auto& map = arguments_[position]->tensor_map;
+    return map && !map->of.empty();
+  }
+
+  // Of buffers that may come later, and so after all of them.
+  void plan_views(ArgumentPlanner& planner) {
+    const std::vector<const BufferPlan*> buffers = buffers_of(plan_);
+    std::vector<std::string> names;
+    for (const BufferPlan* buffer : buffers) names.push_back(buffer->name);
+    std::vector<std::pair<std::size_t, TensorMapPlan>> views;  // `buffers` points into the plan, which must not change
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      if (!is_view(i)) continue;
+      const std::string& wanted = arguments_[i]->tensor_map->of;
+      const auto found = std::find(names.begin(), names.end(), wanted);
+      if (found == names.end())
+        refuse(arguments_[i]->origin, fmt::format("of = {}: no buffer of that name{}; there are: {}", in_quotes(wanted),
+                                                  near_miss(wanted, names),
+                                                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+      const BufferPlan* viewed = buffers[static_cast<std::size_t>(found - names.begin())];
+      views.emplace_back(i, planner.tensor_map(signature_.parameters[i], *arguments_[i], viewed));
+    }
+    for (auto& [position, view] : views) plan_.parameters[position] = std::move(view);
+  }
+
   // By name, or by position where the text shows no names.
   std::optional<std::size_t> position_of(const std::string& wanted) const {
     for (std::size_t i = 0; i < signature_.parameters.size(); ++i) {
@@ -196,6 +284,8 @@ std::vector<const BufferPlan*> buffers_of(const WorkloadPlan& plan) {
   for (const ParameterPlan& parameter : plan.parameters) {
     if (const auto* buffer = std::get_if<BufferPlan>(&parameter)) buffers.push_back(buffer);
     if (const auto* structure = std::get_if<StructPlan>(&parameter)) add(*structure);
+    if (const auto* texture = std::get_if<TexturePlan>(&parameter)) buffers.push_back(&texture->texels);
+    if (const auto* map = std::get_if<TensorMapPlan>(&parameter); map && map->data) buffers.push_back(&*map->data);
   }
   for (const StructPlan& variable : plan.globals) add(variable);
   return buffers;
@@ -239,6 +329,7 @@ std::vector<std::string> describe_arguments(const WorkloadPlan& plan, const Kern
   for (const StructPlan& variable : plan.globals)
     lines.push_back(fmt::format("variable {}  {}", variable.name, variable.value));
   if (plan.cooperative) lines.emplace_back("cooperative: as many blocks of the grid as are resident at once");
+  if (plan.cluster) lines.push_back(fmt::format("clusters of {} blocks", extents_text(plan.cluster->blocks)));
   return lines;
 }
 

@@ -2,6 +2,7 @@
 // The plan of what is launched: every size, grid, buffer and scalar as a number, ready for the process that
 // owns the GPU. Made from the launch description and the kernel's signature; nothing is allocated here.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,6 +20,12 @@ struct LaunchCase {
   Sizes tuned = {};
 };
 
+// Blocks that are launched together on neighbouring multiprocessors.
+struct ClusterPlan {
+  Dim3 blocks;
+  bool declared = false;  // by the code itself, with __cluster_dims__: the launch says nothing of it
+};
+
 struct WorkloadPlan {
   Sizes sizes;
   std::vector<LaunchShape> shapes;        // one per launch case, in their order; the first is the author's
@@ -28,6 +35,7 @@ struct WorkloadPlan {
   std::uint64_t seed = 1;
   std::vector<std::string> notes;  // what was assumed, one sentence each, for the user
   Work work = {};                  // without the GPU's own figure
+  std::optional<ClusterPlan> cluster = {};
 };
 
 // Every buffer, those that structures and variables point to included, in the order of parameters and globals.
@@ -44,7 +52,8 @@ Sizes expression_names(const Sizes& sizes, const LaunchCase& launch);
 // the largest of all cases, a scalar may not depend on it. Reads the headers of data files, not their data.
 // Throws Error: missing_argument (names the parameter and the line to write), bad_description (an
 // expression, a type or a file that does not fit; names file, line and key), file_not_found (a data file),
-// bad_launch (a grid or block of 0 or over CUDA's limits, a size, length or shared memory that is negative),
+// bad_launch (a grid or block of 0 or over CUDA's limits, a size, length or shared memory that is negative, a cluster
+// that does not divide the grid or is not the one that the code declares),
 // buffer_too_large (more bytes than 64 bits count).
 WorkloadPlan plan_workload(const LaunchDescription& description, const KernelSignature& signature,
                            std::vector<LaunchCase> launches = {});

@@ -11,7 +11,8 @@ mkdir -p "$folder/findings"
 
 seeds_of() {
   case $1 in
-    source_scan | description) printf '%s\n' "$root"/kernels/*.cu "$root"/examples/*/* ;;
+    source_scan) printf '%s\n' "$root"/kernels/*.cu "$root"/examples/*/* ;;
+    description) printf '%s\n' "$root"/kernels/*.cu "$root"/examples/*/* "$here"/seeds/description/* ;;
     ncu) printf '%s\n' "$root"/tests/data/ncu/*.csv ;;
     *) printf '%s\n' "$here/seeds/$1"/* ;;
   esac
