@@ -305,6 +305,7 @@ struct TuningRecord {
   // The whole description in TOML, with flags and guesses in it, and the folder that its data files are relative to.
   std::string description = {};
   std::string description_folder = {};
+  std::vector<std::string> command_line = {};  // as it was typed, without the program's name; empty: not known
   LaunchShape author_shape;
   MeasureSettings settings;
   std::optional<ClockWatch> clocks;  // empty: NVML is not there

@@ -170,6 +170,7 @@ std::int64_t write_head(Database& database, std::int64_t id, const TuningRecord&
   if (record.clocks) write_clocks(database, run, *record.clocks);
   if (record.counters) write_counters(database, run, *record.counters);
   if (!record.author_bounds.empty()) write_lines(database, run, "author_bounds", {record.author_bounds});
+  write_lines(database, run, "command_line", record.command_line);
   if (record.nvcc) write_nvcc(database, run, *record.nvcc);
   return run;
 }
@@ -227,6 +228,7 @@ std::optional<TuningRecord> read_head(Database& database, std::int64_t run) {
   record.counters = read_counters(database, run);
   if (const auto bounds = read_lines(database, run, "author_bounds"); !bounds.empty())
     record.author_bounds = bounds.front();
+  record.command_line = read_lines(database, run, "command_line");
   record.nvcc = read_nvcc(database, run);
   return record;
 }

@@ -82,11 +82,12 @@ CREATE TABLE run_size (
 ) STRICT, WITHOUT ROWID;
 
 -- The lists of texts of a run: compiler options, arguments as filled in, which of the launch was guessed, other
--- users of the GPU, what held its clocks down, the author's own launch bounds, the nvcc that was asked beside NVRTC.
+-- users of the GPU, what held its clocks down, the author's own launch bounds, the nvcc that was asked beside NVRTC,
+-- the command line as it was typed.
 CREATE TABLE run_line (
   run_id  INTEGER NOT NULL REFERENCES tuning_run (id) ON DELETE CASCADE,
   list    TEXT NOT NULL CHECK (list IN ('option', 'argument', 'guess', 'description', 'gpu_user', 'throttled_by',
-                                        'no_counters', 'author_bounds', 'nvcc')),
+                                        'no_counters', 'author_bounds', 'nvcc', 'command_line')),
   ordinal INTEGER NOT NULL,
   line    TEXT NOT NULL,
   PRIMARY KEY (run_id, list, ordinal)

@@ -123,6 +123,54 @@ TEST(Cli, AnExplanationIsTextAndStandsBehindEveryReport) {
   }
 }
 
+TEST(Cli, ATuningLeavesFilesWhereItIsAskedTo) {
+  const TuneCommand none = tune_of({"k.cu"});
+  EXPECT_FALSE(none.files.report || none.files.csv || none.files.t4 || none.files.kernel_tuner);
+  const TuneCommand all = tune_of(
+      {"k.cu", "--report", "r.html", "--csv", "r.csv", "--export-t4", "t4.json", "--export-kernel-tuner", "kt.json"});
+  EXPECT_EQ(all.files.report, "r.html");
+  EXPECT_EQ(all.files.csv, "r.csv");
+  EXPECT_EQ(all.files.t4, "t4.json");
+  EXPECT_EQ(all.files.kernel_tuner, "kt.json");
+  for (const char* option : {"--record", "--export-t4", "--export-kernel-tuner"})
+    EXPECT_TRUE(holds(refusal({"a.cu", "b.cu", option, "f.json"}), "holds one run")) << option;
+  EXPECT_EQ(tune_of({"a.cu", "b.cu", "--report", "r.html"}).others.size(), 1u) << "a page holds several";
+}
+
+TEST(Cli, TheCommandLineGoesIntoTheRecord) {
+  const Arguments typed{"k.cu", "--set", "n=1<<24", "--", "-DX=1"};
+  EXPECT_EQ(tune_of(typed).request.command_line, typed);
+}
+
+TEST(Cli, ReportAndDiffTakeRunsByAnyName) {
+  const Command page =
+      parse_command_line({"report", "sgemm", "run.json", "-o", "p.html", "--gpu", "H200", "--set", "n=1"});
+  const auto* report = std::get_if<ReportRequest>(&page.what);
+  ASSERT_NE(report, nullptr);
+  EXPECT_EQ(report->subjects, (Arguments{"sgemm", "run.json"}));
+  EXPECT_EQ(report->file, "p.html");
+  EXPECT_EQ(report->gpu, "H200");
+  EXPECT_EQ(report->sizes, Arguments{"n=1"});
+  const Command both = parse_command_line({"diff", "a.db:sgemm", "b.json", "--json", "--cache", "c.db"});
+  const auto* diff = std::get_if<DiffRequest>(&both.what);
+  ASSERT_NE(diff, nullptr);
+  EXPECT_EQ(diff->subjects, (Arguments{"a.db:sgemm", "b.json"}));
+  EXPECT_EQ(diff->cache, "c.db");
+  EXPECT_TRUE(both.json);
+  EXPECT_TRUE(holds(refusal({"report"}), "KERNEL or FILE is missing"));
+  EXPECT_TRUE(holds(refusal({"diff", "a", "b", "c"}), "a b c"));
+  EXPECT_TRUE(holds(refusal({"diff", "a", "--", "-O3"}), "compiles nothing"));
+}
+
+TEST(Cli, ExportsForOtherPrograms) {
+  const auto format_of = [](const Arguments& arguments) {
+    return std::get<ExportRequest>(parse_command_line(arguments).what).format;
+  };
+  EXPECT_EQ(format_of({"export", "--format", "t4"}), ExportFormat::t4);
+  EXPECT_EQ(format_of({"export", "--format", "kernel-tuner"}), ExportFormat::kernel_tuner);
+  EXPECT_EQ(format_of({"export", "-o", "runs.csv"}), ExportFormat::csv);
+}
+
 TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   const Command command = parse_command_line({"k.cu"});
   EXPECT_FALSE(command.json);
@@ -135,7 +183,7 @@ TEST(Cli, ASourceAloneIsATuningWithDefaults) {
   EXPECT_EQ(request.source, "k.cu");
   EXPECT_FALSE(request.architecture);
   EXPECT_FALSE(request.cache);
-  EXPECT_FALSE(tune.record_file);
+  EXPECT_FALSE(tune.files.record);
   EXPECT_FALSE(tune.style.all_rows);
   EXPECT_EQ(request.device, 0);
   EXPECT_GE(request.jobs, 1);
@@ -229,7 +277,7 @@ TEST(Cli, EveryFlagReachesItsPlace) {
   EXPECT_DOUBLE_EQ(tune.request.measure.margin, 0.02);
   EXPECT_DOUBLE_EQ(tune.request.measure.budget_s, 7.5);
   EXPECT_DOUBLE_EQ(tune.request.measure.timeout_ms, 250);
-  EXPECT_EQ(tune.record_file, "r.json");
+  EXPECT_EQ(tune.files.record, "r.json");
   EXPECT_TRUE(tune.style.all_rows);
   EXPECT_EQ(tune.request.cache, "c.db");
   EXPECT_EQ(tune.request.device, 2);

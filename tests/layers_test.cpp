@@ -32,15 +32,15 @@ const std::vector<Names>& layers() {
       {"answer_index", "salvage", "transfer", "upkeep"},
       {"c_api", "lookup", "store"},
       // tuner: what stands on nothing of the tuner
-      {"authors_bound",  "bench",           "cap_plateaus",   "child_program",
-       "cli_values",     "compile_budget",  "compiler_reply", "levers",
-       "did_you_mean",   "dynamic_library", "element_type",   "elf",
-       "exit_codes",     "expression",      "json_fields",    "npy",
-       "nvcc_command",   "occupancy_text",  "option_groups",  "parameter_role",
-       "policy",         "ptxas_report",    "scratch_folder", "source_scan",
-       "source_tag",     "stand_ins",       "statistics",     "interruption",
-       "terminal",       "timing_text",     "toml_library",   "toolkit",
-       "toolkit_headers"},
+      {"authors_bound",   "bench",           "cap_plateaus",       "child_program",
+       "cli_values",      "compile_budget",  "compiler_reply",     "levers",
+       "did_you_mean",    "dynamic_library", "element_type",       "elf",
+       "exit_codes",      "expression",      "json_fields",        "npy",
+       "nvcc_command",    "occupancy_text",  "option_groups",      "parameter_role",
+       "policy",          "ptxas_report",    "scratch_folder",     "source_scan",
+       "source_tag",      "stand_ins",       "statistics",         "interruption",
+       "terminal",        "timing_text",     "toml_library",       "toolkit",
+       "toolkit_headers", "markup",          "occupancy_staircase"},
       // other people's interfaces and formats
       {"cuda_status", "guess", "progress", "subcommands", "tensor_map", "texture", "worker"},
       {"driver_library", "launch_description"},
@@ -51,7 +51,7 @@ const std::vector<Names>& layers() {
       {"config_file", "toml_description"},
       {"cli_options", "cubin", "description", "description_text", "fork_server", "gnu_extensions", "macro_expansion",
        "measure_json", "ncu", "nvcc", "nvcc_text", "nvml", "nvrtc", "size_arguments", "source_items",
-       "template_deduction", "throttle_watch"},
+       "template_deduction", "throttle_watch", "svg_plot"},
       // the stages, in the order in which they build on each other
       {"code_equality", "compile_commands", "launched_instances", "macros", "nvjitlink", "race_field", "record_json",
        "shared_spilling", "signature", "static_facts"},
@@ -67,13 +67,19 @@ const std::vector<Names>& layers() {
       {"device_worker"},
       {"bundled_codes", "collapse", "decide", "device", "instances", "kept_codes", "measure"},
       {"bundle", "code_table", "compilation", "counters", "exported_budget", "file_wide_cap", "past_runs",
-       "recorded_series", "referee", "run_claim", "run_log", "study_scope"},
-      {"entrants", "export_json", "nvcc_comparison", "target", "time_plot"},
-      {"tuned_file", "tuning_plan"},
+       "recorded_series", "referee", "run_claim", "run_log", "study_scope", "distinct_codes"},
+      {"entrants", "export_json", "nvcc_comparison", "target", "time_plot", "exchange", "record_csv", "record_diff",
+       "record_input"},
+      {"tuned_file", "tuning_plan", "diff_command"},
       {"analyze_command", "check_command", "init_command", "lookup_command", "report", "show_source_command", "tune"},
-      {"analysis_report", "bundle_command", "db_command", "explain", "export_text", "replay_command", "verify_command"},
-      {"export_patch", "file_tuning"},
-      {"export_command"},
+      {"analysis_report", "bundle_command", "db_command", "explain", "export_text", "replay_command", "verify_command",
+       "chart_frame", "diff_text"},
+      {"export_patch", "file_tuning", "codes_table", "registers_chart", "report_words", "samples_chart",
+       "staircase_chart"},
+      {"export_command", "run_details"},
+      {"html_report"},
+      {"run_files"},
+      {"report_command"},
       {"cli_requests"},
       {"cli"},
       {"main"},
@@ -86,7 +92,7 @@ const std::vector<Names>& layers() {
 }
 constexpr std::size_t kFirstTunerLayer = 10;
 
-const Names kMadeByTheBuild{"device_code_cu", "schema_sql", "stand_ins_cuh"};
+const Names kMadeByTheBuild{"device_code_cu", "html_report_css", "html_report_js", "schema_sql", "stand_ins_cuh"};
 
 struct ThirdParty {
   std::string header;  // its whole name, or its folder with a slash

@@ -47,6 +47,7 @@ TuningRecord full_record() {
   r.guesses = {"args.out = { buffer = \"n\" }"};
   r.description = "block = 256\n";
   r.description_folder = "folder";
+  r.command_line = {"k.cu", "--grid", "ceil_div(n, block)"};
   r.author_shape = {{65536, 2, 3}, {32, 8, 1}, 4096};
   r.settings = {0.01,   0.95,   30,   500,  std::numeric_limits<std::uint64_t>::max(),
                 7,      true,   true, true, SampleMode::graph,
@@ -133,6 +134,7 @@ TEST(RecordJson, KeepsEveryField) {
   EXPECT_EQ(after.guesses, std::vector<std::string>{"args.out = { buffer = \"n\" }"});
   EXPECT_EQ(after.description, "block = 256\n");
   EXPECT_EQ(after.description_folder, "folder");
+  EXPECT_EQ(after.command_line, before.command_line);
   EXPECT_EQ(after.settings.sample_mode, SampleMode::graph);
   EXPECT_EQ(after.settings.launch_overhead_ms, 0.0021);
   EXPECT_EQ(after.settings.timer_resolution_ms, 3.2e-05);
@@ -293,7 +295,8 @@ TEST(RecordJson, EveryMissingKeyIsNamed) {
   const Json whole = document(full_record());
   for (const auto& [key, value] : whole.items()) {
     // Left out where there are none.
-    const std::set<std::string> optional{"clocks", "work", "author_bounds", "nvcc", "guesses", "description"};
+    const std::set<std::string> optional{"clocks",  "work",        "author_bounds", "nvcc",
+                                         "guesses", "description", "command_line"};
     if (optional.contains(key)) continue;
     Json part = whole;
     part.erase(key);

@@ -106,7 +106,7 @@ std::string text_of(const TuningRecord& r) {
   Text text;
   text << r.regtune_version << r.started << r.host << r.architecture << r.compiler << r.route << r.source_path
        << r.source_hash << r.options << r.kernel << r.signature << r.arguments << r.guesses << r.description
-       << r.description_folder << r.author_shape;
+       << r.description_folder << r.command_line << r.author_shape;
   for (const auto& [name, value] : r.sizes) text << name << value;
   text << r.settings.margin << r.settings.confidence << r.settings.budget_s << r.settings.timeout_ms << r.settings.seed
        << r.settings.launches_per_sample << r.settings.restored << r.settings.never_restore << r.settings.cold
@@ -188,6 +188,7 @@ TuningRecord sample_record() {
   r.guesses = {"block = 256", "args.n = \"n\""};
   r.description = "block = 256\n\n[args]\nn = \"n\"\n";
   r.description_folder = "examples";
+  r.command_line = {"k.cu", "--set", "n=1<<24", ""};
   r.author_shape = {{65536, 1, 1}, {256, 1, 1}, 1024};
   r.settings = {0.01, 0.95, 30, 5000, ~std::uint64_t{0}, 3, true, true, true, SampleMode::graph, 0.0021, 3.2e-05};
   r.clocks = ClockWatch{123, 345, 1755, 1980, 4, true, {"power cap", ""}};

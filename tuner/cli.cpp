@@ -81,7 +81,7 @@ void add_compile_commands(CompilerArguments& arguments, const CliValues& values,
 TuneCommand tune_command(const CliValues& values, const CompilerArguments& compiler, std::vector<std::string>& notes) {
   TuneCommand command;
   command.style = report_style(values);
-  command.record_file = values.text("record");
+  command.files = run_files(values, values.subjects().size());
   for (const std::string& source : values.subjects()) {
     CompilerArguments of_source = compiler;
     add_compile_commands(of_source, values, source, notes);
@@ -91,9 +91,6 @@ TuneCommand tune_command(const CliValues& values, const CompilerArguments& compi
     else
       command.others.push_back(std::move(request));
   }
-  if (command.record_file && !command.others.empty())
-    throw Error(ErrorKind::usage, fmt::format("--record {} holds one run, and there are {} files; tune them one by one",
-                                              command.record_file->string(), values.subjects().size()));
   return command;
 }
 
@@ -163,6 +160,12 @@ void fill(Command& command, CliCommand which, const CliValues& values, const Com
     case CliCommand::export_budgets:
       command.what = export_request(values);
       break;
+    case CliCommand::report:
+      command.what = report_request(values);
+      break;
+    case CliCommand::diff:
+      command.what = diff_request(values);
+      break;
     case CliCommand::import_runs:
       command.what = import_request(values);
       break;
@@ -220,6 +223,10 @@ Command parse_command_line(const Arguments& arguments, const std::function<Confi
   command.verbose = values.flag("verbose");
   command.explain = explain_value(values);
   fill(command, which.id, values, compiler_arguments(behind, command.notes));
+  if (auto* tuning = std::get_if<TuneCommand>(&command.what)) {
+    tuning->request.command_line = arguments;
+    for (TuneRequest& other : tuning->others) other.command_line = arguments;
+  }
   return command;
 }
 

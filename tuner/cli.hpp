@@ -22,7 +22,7 @@ struct TuneCommand {
   TuneRequest request;
   std::vector<TuneRequest> others = {};  // of the files behind the first, one after the other
   ReportStyle style;
-  std::optional<std::filesystem::path> record_file;  // --record
+  RunFiles files;
 };
 
 struct TagCommand {
@@ -35,7 +35,7 @@ struct Command {
   bool verbose = false;  // more of it
   std::variant<ShowText, ShowVersions, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest,
                ReplayCommand, VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest,
-               DoctorRequest>
+               DoctorRequest, ReportRequest, DiffRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

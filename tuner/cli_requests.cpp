@@ -230,6 +230,23 @@ ExportRequest export_request(const CliValues& values) {
   return request;
 }
 
+ReportRequest report_request(const CliValues& values) {
+  return {values.subjects(), values.list("set"), values.text("gpu"), values.text("cache"), values.text("output")};
+}
+
+DiffRequest diff_request(const CliValues& values) {
+  return {values.subjects(), values.list("set"), values.text("gpu"), values.text("cache")};
+}
+
+RunFiles run_files(const CliValues& values, std::size_t sources) {
+  for (const char* option : {"record", "export-t4", "export-kernel-tuner"})
+    if (const std::optional<std::string> file = values.text(option); file && sources > 1)
+      throw Error(ErrorKind::usage, fmt::format("--{} {} holds one run, and there are {} files; tune them one by one",
+                                                option, *file, sources));
+  return {values.text("record"), values.text("report"), values.text("export-t4"), values.text("export-kernel-tuner"),
+          values.text("csv")};
+}
+
 BundleRequest bundle_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
   BundleRequest request = study_request<BundleRequest>(values, compiler_arguments);
   request.levers = levers_value(values);

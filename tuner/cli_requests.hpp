@@ -11,12 +11,15 @@
 #include "check_command.hpp"
 #include "cli_values.hpp"
 #include "db_command.hpp"
+#include "diff_command.hpp"
 #include "export_command.hpp"
 #include "init_command.hpp"
 #include "lookup_command.hpp"
 #include "nvcc_command.hpp"
 #include "replay_command.hpp"
 #include "report.hpp"
+#include "report_command.hpp"
+#include "run_files.hpp"
 #include "show_source_command.hpp"
 #include "tune.hpp"
 #include "verify_command.hpp"
@@ -47,6 +50,10 @@ LookupRequest lookup_request(const CliValues& values);
 VerifyRequest verify_request(const CliValues& values);
 ReplayCommand replay_command(const CliValues& values);
 ExportRequest export_request(const CliValues& values);
+ReportRequest report_request(const CliValues& values);
+DiffRequest diff_request(const CliValues& values);
+// Of a tuning of `sources` files. Throws Error(usage) for a file that holds one run, where there will be several.
+RunFiles run_files(const CliValues& values, std::size_t sources);
 BundleRequest bundle_request(const CliValues& values, const CompilerArguments& compiler_arguments);
 DbRequest db_request(const CliValues& values);
 DbRequest import_request(const CliValues& values);

@@ -8,7 +8,9 @@ const std::vector<ExitCode>& exit_codes() {
   static const std::vector<ExitCode> all{
       {0,
        "done: tuned and stored, whatever the verdict; found; no breach; a stored answer holds; tuning can work here"},
-      {kExitMiss, "nothing is stored for what was asked, or there is nothing to verify, export or show"},
+      {kExitMiss,
+       "nothing is stored for what was asked, or there is nothing to verify, export or show; `regtune diff`: they "
+       "differ"},
       {2, "the command line or the config file is not understood"},
       {3, "a file that was named cannot be read"},
       {4, "your code does not compile"},

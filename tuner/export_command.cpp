@@ -2,15 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <utility>
 
+#include "exchange.hpp"
 #include "export_json.hpp"
 #include "export_patch.hpp"
 #include "export_text.hpp"
 #include "exported_budget.hpp"
 #include "key.hpp"
+#include "record_csv.hpp"
+#include "record_input.hpp"
 #include "regtune/error.hpp"
 #include "size_arguments.hpp"
 #include "store.hpp"
@@ -32,7 +37,10 @@ const std::vector<NamedFormat>& formats() {
                                               {"json", ExportFormat::json, {".json"}},
                                               {"cmake", ExportFormat::cmake, {".cmake"}},
                                               {"patch", ExportFormat::patch, {".patch", ".diff"}},
-                                              {"sqlite", ExportFormat::sqlite, {".db", ".sqlite", ".sqlite3"}}};
+                                              {"sqlite", ExportFormat::sqlite, {".db", ".sqlite", ".sqlite3"}},
+                                              {"t4", ExportFormat::t4, {}},
+                                              {"kernel-tuner", ExportFormat::kernel_tuner, {}},
+                                              {"csv", ExportFormat::csv, {".csv"}}};
   return table;
 }
 
@@ -59,9 +67,14 @@ SizeWeight weight_of(const std::string& text) {
   return {sizes_from(sizes, "--weight"), weight};
 }
 
+// About every variant of a run, and not about the budget to take: also of a run without a verdict.
+bool is_exchange(ExportFormat format) {
+  return format == ExportFormat::t4 || format == ExportFormat::kernel_tuner || format == ExportFormat::csv;
+}
+
 bool is_wanted(const TuningRecord& run, const ExportRequest& request, const Sizes& sizes) {
-  if (!run.gpu || !run.verdict) return false;
-  if (request.gpu && gpu_model_key(*request.gpu) != gpu_model_key(run.gpu->id.name)) return false;
+  if (!is_exchange(request.format) && (!run.gpu || !run.verdict)) return false;
+  if (request.gpu && (!run.gpu || gpu_model_key(*request.gpu) != gpu_model_key(run.gpu->id.name))) return false;
   if (!request.sizes.empty() && run.sizes != sizes) return false;
   return true;
 }
@@ -71,9 +84,21 @@ struct StoredRuns {
   std::vector<std::int64_t> ids;
 };
 
-StoredRuns stored_runs(Store& store, const ExportRequest& request) {
-  const Sizes sizes = sizes_from(request.sizes, "--set");
-  std::vector<std::string> kernels = request.kernels;
+// Records that were named by their files count as stored; a cache file of its own has no ids here.
+void add_recorded(StoredRuns& found, const std::string& file, const ExportRequest& request, const Sizes& sizes) {
+  if (request.format == ExportFormat::sqlite)
+    throw Error(ErrorKind::usage, fmt::format("{}: --format sqlite takes runs out of the cache; take it in by regtune "
+                                              "import {} first",
+                                              file, file));
+  RecordFilter filter;
+  filter.superseded = true;
+  for (TuningRecord& run : records_named(file, filter).records)
+    if (is_wanted(run, request, sizes)) found.runs.push_back(std::move(run));
+}
+
+StoredRuns stored_runs(Store& store, const std::vector<std::string>& named, const ExportRequest& request,
+                       const Sizes& sizes) {
+  std::vector<std::string> kernels = named;
   if (kernels.empty()) kernels.emplace_back();
   StoredRuns found;
   std::set<std::int64_t> seen;
@@ -85,6 +110,47 @@ StoredRuns stored_runs(Store& store, const ExportRequest& request) {
       found.ids.push_back(stored.id);
     }
   return found;
+}
+
+// What is found under all the names of the request: kernels of the cache, and files.
+StoredRuns requested_runs(Store* store, const ExportRequest& request) {
+  const Sizes sizes = sizes_from(request.sizes, "--set");
+  std::vector<std::string> kernels;
+  StoredRuns found;
+  for (const std::string& name : request.kernels)
+    if (names_a_file(name))
+      add_recorded(found, name, request, sizes);
+    else
+      kernels.push_back(name);
+  if (!store || (kernels.empty() && !request.kernels.empty())) return found;
+  StoredRuns of_cache = stored_runs(*store, kernels, request, sizes);
+  std::move(of_cache.runs.begin(), of_cache.runs.end(), std::back_inserter(found.runs));
+  found.ids = std::move(of_cache.ids);
+  return found;
+}
+
+// The formats of other tuners are about one run each: of a kernel, its sizes and a GPU the newest.
+std::string exchange_text(std::vector<TuningRecord> runs, const ExportRequest& request) {
+  if (request.format == ExportFormat::csv) return csv_text(runs);
+  std::set<std::string> seen;
+  std::erase_if(runs, [&](const TuningRecord& run) {
+    const std::string gpu = run.gpu ? gpu_model_key(run.gpu->id.name) : run.architecture;
+    return !seen.insert(FieldHash().add("kernel", run.kernel).add("sizes", hash_of(run.sizes)).add("gpu", gpu).hex())
+                .second;
+  });
+  const char* name = request.format == ExportFormat::t4 ? "t4" : "kernel-tuner";
+  if (runs.size() > 1) {
+    std::string which;
+    for (const TuningRecord& run : runs)
+      which += fmt::format("\n  {} with {} on {}", run.signature, spell_sizes(run.sizes),
+                           run.gpu ? run.gpu->id.name : run.architecture);
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--format {} holds one run, and there are {}: name the kernel, --set its sizes and --gpu the "
+                    "GPU:{}",
+                    name, runs.size(), which));
+  }
+  return request.format == ExportFormat::t4 ? t4_text(runs.front()) : kernel_tuner_text(runs.front());
 }
 
 void write_file(const fs::path& file, const std::string& text) {
@@ -117,6 +183,9 @@ ExportText text_of(const ExportedKernels& exported, const ExportRequest& request
       return patch_text(exported, request.kernels, request.include_folders);
     case ExportFormat::json:
     case ExportFormat::sqlite:
+    case ExportFormat::t4:
+    case ExportFormat::kernel_tuner:
+    case ExportFormat::csv:
       break;
   }
   return {export_json(exported).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", {}};
@@ -140,9 +209,12 @@ Exported export_budgets(const ExportRequest& request) {
   std::vector<SizeWeight> weights;
   for (const std::string& text : request.weights) weights.push_back(weight_of(text));
   const fs::path cache = request.cache ? *request.cache : default_cache_path();
-  std::optional<Store> store = Store::open_existing(cache);
-  StoredRuns found;
-  if (store) found = stored_runs(*store, request);
+  // Whoever names files alone has nothing to do with a cache.
+  const bool files_alone =
+      !request.kernels.empty() && std::all_of(request.kernels.begin(), request.kernels.end(), names_a_file);
+  std::optional<Store> store;
+  if (!files_alone) store = Store::open_existing(cache);
+  StoredRuns found = requested_runs(store ? &*store : nullptr, request);
   if (found.runs.empty()) return {"", {nothing_found(store ? &*store : nullptr, cache, request)}, false};
   if (request.format == ExportFormat::sqlite) {
     // Every run goes in: a look-up chooses by sizes and GPU itself.
@@ -150,10 +222,15 @@ Exported export_budgets(const ExportRequest& request) {
     return {"", {fmt::format("{}: {} runs", request.file->string(), found.ids.size())}};
   }
 
-  const ExportedKernels exported = exported_kernels(std::move(found.runs), weights);
-  ExportText made = text_of(exported, request);
-  Exported result{std::move(made.text), exported.notes};
-  result.notes.insert(result.notes.end(), made.notes.begin(), made.notes.end());
+  Exported result;
+  if (is_exchange(request.format)) {
+    result.text = exchange_text(std::move(found.runs), request);
+  } else {
+    const ExportedKernels exported = exported_kernels(std::move(found.runs), weights);
+    ExportText made = text_of(exported, request);
+    result = {std::move(made.text), exported.notes};
+    result.notes.insert(result.notes.end(), made.notes.begin(), made.notes.end());
+  }
   if (!request.file) return result;
   write_file(*request.file, result.text);
   result.text.clear();

@@ -1,6 +1,8 @@
 #pragma once
-// `regtune export`: what the cache holds, in a form that a build or another machine takes. Reads the cache, and with
-// --patch the source, which must be the one that was tuned; changes neither, and needs no compiler and no GPU.
+// `regtune export`: what the cache or a record holds, in a form that a build, another machine or another program takes.
+// All that other programs read leaves through this one command; what people read is `regtune report`'s. Reads the
+// cache, and with --patch the source, which must be the one that was tuned; changes neither, and needs no compiler and
+// no GPU.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -8,10 +10,11 @@
 
 namespace regtune {
 
-enum class ExportFormat { header, json, cmake, patch, sqlite };
+enum class ExportFormat { header, json, cmake, patch, sqlite, t4, kernel_tuner, csv };
 
 struct ExportRequest {
-  std::vector<std::string> kernels;  // in any spelling that a look-up takes; empty: all
+  // In any spelling that a look-up takes, or records and cache files, as records_named takes them; empty: all kernels.
+  std::vector<std::string> kernels;
   std::vector<std::string> sizes;    // "n=1<<24": only runs of these; empty: all
   std::optional<std::string> gpu;    // empty: of each architecture the model with the newest result
   std::vector<std::string> weights;  // "n=1<<24:3"

@@ -3,11 +3,10 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "analysis_report.hpp"
 #include "cli.hpp"
 #include "device.hpp"
+#include "diff_text.hpp"
 #include "exit_codes.hpp"
 #include "explain.hpp"
 #include "file_tuning.hpp"
@@ -66,11 +65,7 @@ int run(const TagCommand& tag, const Command& command) {
 }
 
 void write_record(const nlohmann::json& record, const std::filesystem::path& file) {
-  std::ofstream out(file);
-  out << record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  if (!out.flush())
-    throw Error(ErrorKind::usage,
-                "--record " + file.string() + ": cannot be written; is there such a folder, and may you write in it?");
+  write_text(file, record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", "--record");
 }
 
 TuneResult tune_for(const TuneRequest& request, const std::vector<std::string>& sizes, const Command& command) {
@@ -88,9 +83,15 @@ std::string tuned_text(const TuneResult& result, const TuneCommand& tuning, cons
   return report_text(result.record, result.stored_in, shown(tuning.style)) + shown_explanation(result.record, command);
 }
 
+// What the runs of one command line leave: what --json prints, and what goes into files.
+struct Told {
+  nlohmann::json documents = nlohmann::json::array();
+  std::vector<TuningRecord> runs;
+};
+
 // Several kernels of the file with one set of sizes.
 int tune_kernels_of(const TuneRequest& request, const std::vector<std::string>& kernels, const TuneCommand& tuning,
-                    const Command& command, nlohmann::json& documents) {
+                    const Command& command, Told& told) {
   Progress progress(command.quiet, command.verbose);
   const FileTuning file = tune_kernels(request, kernels, progress);
   const bool timed = file.tuned.front().record.gpu.has_value();
@@ -100,8 +101,9 @@ int tune_kernels_of(const TuneRequest& request, const std::vector<std::string>& 
     worst = worse_exit_code(worst, static_cast<int>(untuned.failure.kind()));
   }
   const nlohmann::json document = file_tuning_json(file);
-  if (tuning.record_file) write_record(document, *tuning.record_file);
-  if (command.json) documents.push_back(document);
+  if (tuning.files.record) write_record(document, *tuning.files.record);
+  for (const TuneResult& result : file.tuned) told.runs.push_back(result.record);
+  if (command.json) told.documents.push_back(document);
   if (command.json) return worst;
   for (const TuneResult& result : file.tuned) fmt::print("{}\n", tuned_text(result, tuning, command));
   if (timed) fmt::print("{}", file_wide_text(file.cap));
@@ -114,14 +116,10 @@ std::vector<std::string> kernels_of(const TuneRequest& request, const Command& c
   return kernels_meant(request, progress);
 }
 
-// One tuning after the other for several sizes: what the first compiles is in the cache for the next. Of each what
-// --json prints goes to `documents`.
-int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Command& command,
-              nlohmann::json& documents) {
+// One tuning after the other for several sizes: what the first compiles is in the cache for the next.
+int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Command& command, Told& told) {
   const std::vector<std::vector<std::string>> sets = size_sets(request.flags.sizes);
-  if (sets.size() > 1 && tuning.record_file)
-    throw Error(ErrorKind::usage,
-                "--record holds one run, and --set asks for several; name one size, or leave --record out");
+  check_run_files(tuning.files, sets.size());
   bool timed = true;
   int worst = 0;
   const std::vector<std::string> kernels = kernels_of(request, command);
@@ -129,35 +127,36 @@ int tune_file(const TuneRequest& request, const TuneCommand& tuning, const Comma
     if (!kernels.empty()) {
       TuneRequest of_sizes = request;
       of_sizes.flags.sizes = sizes;
-      worst = worse_exit_code(worst, tune_kernels_of(of_sizes, kernels, tuning, command, documents));
+      worst = worse_exit_code(worst, tune_kernels_of(of_sizes, kernels, tuning, command, told));
       continue;
     }
-    const TuneResult result = tune_for(request, sizes, command);
+    TuneResult result = tune_for(request, sizes, command);
     timed = result.record.gpu.has_value();
-    if (tuning.record_file) write_record(record_json(result.record), *tuning.record_file);
+    if (tuning.files.record) write_record(record_json(result.record), *tuning.files.record);
     if (command.json)
-      documents.push_back(record_json(result.record));
+      told.documents.push_back(record_json(result.record));
     else
       fmt::print("{}{}", &sizes == &sets.front() ? "" : "\n", tuned_text(result, tuning, command));
     std::fflush(stdout);
+    told.runs.push_back(std::move(result.record));
   }
   return timed ? worst : kExitNoGpu;
 }
 
 // Each file for itself: one that cannot be tuned keeps none of the others from it.
-int tune_files(const TuneCommand& tuning, const Command& command, nlohmann::json& documents) {
+int tune_files(const TuneCommand& tuning, const Command& command, Told& told) {
   std::vector<TuneRequest> requests{tuning.request};
   requests.insert(requests.end(), tuning.others.begin(), tuning.others.end());
   int worst = 0;
   for (const TuneRequest& request : requests) {
     if (&request != &requests.front() && !command.json) fmt::print("\n");
     try {
-      worst = worse_exit_code(worst, tune_file(request, tuning, command, documents));
+      worst = worse_exit_code(worst, tune_file(request, tuning, command, told));
     } catch (const Error& failure) {
       fmt::print(stderr, "regtune: {}: {}\n", request.source.string(), failure.what());
       nlohmann::json document = error_json(failure);
       document["source"] = request.source.string();
-      documents.push_back(std::move(document));
+      told.documents.push_back(std::move(document));
       worst = worse_exit_code(worst, static_cast<int>(failure.kind()));
     }
   }
@@ -165,11 +164,11 @@ int tune_files(const TuneCommand& tuning, const Command& command, nlohmann::json
 }
 
 int run(const TuneCommand& tuning, const Command& command) {
-  nlohmann::json documents = nlohmann::json::array();
+  Told told;
   const bool is_one = tuning.others.empty();
-  const int code =
-      is_one ? tune_file(tuning.request, tuning, command, documents) : tune_files(tuning, command, documents);
-  if (command.json) print_document(is_one && documents.size() == 1 ? documents.front() : documents);
+  const int code = is_one ? tune_file(tuning.request, tuning, command, told) : tune_files(tuning, command, told);
+  if (!told.runs.empty()) write_run_files(tuning.files, told.runs);
+  if (command.json) print_document(is_one && told.documents.size() == 1 ? told.documents.front() : told.documents);
   return code;
 }
 
@@ -288,6 +287,27 @@ int run(const ExportRequest& request, const Command& command) {
   for (const std::string& note : exported.notes) progress.note("regtune: " + note);
   fmt::print("{}", exported.text);
   return 0;
+}
+
+int run(const ReportRequest& request, const Command& command) {
+  const Reported reported = report_runs(request);
+  Progress progress(command.quiet, command.verbose);
+  if (!reported.found) {
+    for (const std::string& note : reported.notes) fmt::print(stderr, "regtune: {}\n", note);
+    return kExitMiss;
+  }
+  for (const std::string& note : reported.notes) progress.note("regtune: " + note);
+  fmt::print("{}", reported.text);
+  return 0;
+}
+
+int run(const DiffRequest& request, const Command& command) {
+  const DiffResult result = compare_runs(request);
+  if (command.json)
+    print_document(diff_json(result));
+  else
+    fmt::print("{}", diff_text(result));
+  return result.same() ? 0 : kExitMiss;  // as diff(1): 1 where they differ
 }
 
 int run(const DbRequest& request, const Command& command) {

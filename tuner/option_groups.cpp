@@ -142,7 +142,11 @@ OptionGroup measure_group() {
            flag("cold", "flush the L2 cache before each timed launch"),
            flag("no-restore", "each timed launch finds what the one before left in the buffers"),
            flag("retry-quarantined", "launch again what faulted or hung in an earlier run"),
-           text("record", "FILE", "write the whole run as JSON")}};
+           text("record", "FILE", "write the whole run as JSON"),
+           text("report", "FILE", "write the run as a page of pictures: HTML, in one file"),
+           text("csv", "FILE", "write every variant as a line of CSV"),
+           text("export-t4", "FILE", "write the run in the T4 format of autotuners"),
+           text("export-kernel-tuner", "FILE", "write the run as a cache file of Kernel Tuner")}};
 }
 
 OptionGroup check_group() {
@@ -182,18 +186,30 @@ OptionGroup replay_group() {
 
 OptionGroup export_group() {
   CliOption format = one_of(
-      "format", {"header", "json", "cmake", "patch", "sqlite"},
+      "format", {"header", "json", "cmake", "patch", "sqlite", "t4", "kernel-tuner", "csv"},
       "header: a C header of macros REGTUNE_BOUNDS_<kernel> (default); json; cmake: caps by source file; patch: a diff "
-      "of the sources; sqlite: a cache file of winners with their codes. Without it -o FILE's ending decides");
+      "of the sources; sqlite: a cache file of winners with their codes; of one run t4 or kernel-tuner, for other "
+      "tuners; "
+      "csv: every variant. Without it -o FILE's ending decides");
   format.value = "NAME";
   return {
-      "Export (each kernel's budget, for a build or another machine)",
+      "Export (each kernel's budget, for a build or another machine; RUN.json: as --record wrote it)",
       {format, flag("patch", "short for --format patch"), flag("json", "short for --format json"),
        output_option("write it there (default: standard output)"),
        set_option("all sizes of the runs to choose from: n=1<<24 (default: every size that is stored)"),
        list("weight", "NAME=EXPR:W", "how much a size counts where several are stored: n=1<<20:3 (default: 1 each)"),
        text("gpu", "NAME", "model of GPU (default: of each architecture the one with the newest result)"),
        list("include-dir,I", "DIR", "with --patch: include folder, as given when it was tuned")}};
+}
+
+OptionGroup page_group() {
+  return {"Page", {output_option("write it there; -: to standard output (default: KERNEL.html)")}};
+}
+
+OptionGroup stored_runs_group() {
+  return {"Which runs (of each kernel, its sizes, GPU, driver and compiler the newest)",
+          {set_option("all sizes of the runs to take: n=1<<24 (default: every size that is stored)"),
+           text("gpu", "NAME", "only runs on this model of GPU")}};
 }
 
 OptionGroup bundle_group() {

@@ -51,6 +51,8 @@ OptionGroup lookup_group();
 OptionGroup verify_group();
 OptionGroup replay_group();
 OptionGroup export_group();
+OptionGroup page_group();
+OptionGroup stored_runs_group();
 OptionGroup bundle_group();
 OptionGroup db_group();
 // How a table of codes is shown.

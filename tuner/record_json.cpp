@@ -391,6 +391,7 @@ Json record_json(const TuningRecord& r) {
   if (r.work != Work{}) json["work"] = work_json(r.work);
   if (r.counters) json["counters"] = counters_json(*r.counters);
   if (!r.author_bounds.empty()) json["author_bounds"] = r.author_bounds;
+  if (!r.command_line.empty()) json["command_line"] = r.command_line;
   if (r.nvcc) json["nvcc"] = nvcc_json(*r.nvcc);
   if (r.gpu_seconds > 0) json["gpu_seconds"] = r.gpu_seconds;
   if (r.verdict) json["verdict"] = verdict_json(*r.verdict);
@@ -414,6 +415,7 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     if (find(json, "source_notes")) read(json, "source_notes", r.source_notes);
     read(json, "options", r.options);
     read_if_there(json, "author_bounds", r.author_bounds);
+    read_if_there(json, "command_line", r.command_line);
     read(json, "kernel", r.kernel);
     read(json, "signature", r.signature);
     read(json, "sizes", r.sizes);

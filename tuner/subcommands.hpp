@@ -19,6 +19,8 @@ enum class CliCommand {
   lookup,
   verify,
   replay,
+  report,
+  diff,
   export_budgets,
   import_runs,
   db,

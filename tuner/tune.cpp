@@ -175,6 +175,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
       plan_tuning(unit, launch, signature, first, target.limits, scope, pool.identity(unit.front_end));
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   TuningRecord record = planned_record(plan, unit, target, pool.identity(unit.front_end), request.measure);
+  record.command_line = request.command_line;
   ClaimedRun claimed;  // from here on a run is in the cache
   if (store) claimed = claim_run(*store, record, asked_alike(record.settings, request), progress);
   if (claimed.finished) return {std::move(*claimed.finished), cache.string()};

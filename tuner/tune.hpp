@@ -29,6 +29,7 @@ struct TuneRequest {
   bool retry_quarantined = false;          // launch again what faulted or hung before
   std::optional<std::filesystem::path> cache;
   MeasureSettings measure;
+  std::vector<std::string> command_line = {};  // for the record
 };
 
 struct TuneResult {
