@@ -89,17 +89,6 @@ TEST(Explain, GivesEveryVariantItsLine) {
   for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(explain_trial(record, record.trials[i]), lines[i]);
 }
 
-TEST(Explain, SaysByWhomAFinalistIsBeaten) {
-  TuningRecord record = record_of_all();
-  record.trials[4].outcome = measured(1.5, 1.3, 25);
-  EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; beaten by #1"));
-  record.trials[4].outcome = measured(0.999, 2.002, 25);
-  EXPECT_TRUE(
-      explain_trial(record, record.trials[4]).ends_with("; as fast as #1 within the margin, which is preferred"));
-  record.verdict->kind = Verdict::Kind::no_gain;
-  EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; no gain that counts"));
-}
-
 TEST(Explain, SaysWhereSpillsWentAndWhyTheyMayNot) {
   TuningRecord record = record_of_all();
   Trial trial = record.trials[2];
@@ -121,6 +110,17 @@ TEST(Explain, SaysWhereSpillsWentAndWhyTheyMayNot) {
   record.trials[2] = trial;
   EXPECT_EQ(explain_trial(record, trial).substr(0, 90),
             "#2 __launch_bounds__(256, 4) + smem spill: not applicable: ptxas: Pragma is not allowed; c");
+}
+
+TEST(Explain, SaysByWhomAFinalistIsBeaten) {
+  TuningRecord record = record_of_all();
+  record.trials[4].outcome = measured(1.5, 1.3, 25);
+  EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; beaten by #1"));
+  record.trials[4].outcome = measured(0.999, 2.002, 25);
+  EXPECT_TRUE(
+      explain_trial(record, record.trials[4]).ends_with("; as fast as #1 within the margin, which is preferred"));
+  record.verdict->kind = Verdict::Kind::no_gain;
+  EXPECT_TRUE(explain_trial(record, record.trials[4]).ends_with("; no gain that counts"));
 }
 
 TEST(Explain, BeginsWithTheWayToTheMachineCodeAndTheVerdict) {

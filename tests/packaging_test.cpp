@@ -109,8 +109,8 @@ TEST_F(Packaging, EachDebHoldsItsComponent) {
   EXPECT_TRUE(holds(program, " ./usr/bin/regtune\n"));
   EXPECT_TRUE(holds(program, " ./usr/share/doc/regtune/copyright\n"));
   EXPECT_TRUE(holds(program, " ./usr/share/man/man1/regtune.1\n"));
-  for (const char* completion : {"bash-completion/completions/regtune", "zsh/site-functions/_regtune",
-                                 "fish/vendor_completions.d/regtune.fish"})
+  for (const char* completion :
+       {"bash-completion/completions/regtune", "zsh/site-functions/_regtune", "fish/vendor_completions.d/regtune.fish"})
     EXPECT_TRUE(holds(program, std::string(" ./usr/share/") + completion + "\n"));
   EXPECT_FALSE(holds(program, "libregtune"));
   const std::string library = done("dpkg-deb -c " + quoted(deb("libregtune0")));

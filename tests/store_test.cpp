@@ -309,10 +309,10 @@ bool was_killed(pid_t child) {
 
 TEST_F(StoreTest, ReadsBackEveryFieldAndEveryOutcome) {
   const TuningRecord record = sample_record();
-  ASSERT_EQ(std::variant_size_v<Outcome>, 11u);
+  ASSERT_EQ(std::variant_size_v<Outcome>, 12u);
   std::vector<bool> covered(std::variant_size_v<Outcome>);
   for (const Trial& trial : record.trials) covered[trial.outcome.index()] = true;
-  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 11);
+  EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 12);
   Store store = Store::open(file());
   const std::int64_t run = store_finished(store, record);
   const auto loaded = store.load(run);

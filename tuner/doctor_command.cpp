@@ -85,9 +85,10 @@ std::vector<PartHealth> gpu_findings() {
 }
 
 PartHealth nvrtc_finding(const InstalledPart& nvrtc) {
-  return finding_of(nvrtc, Health::bad,
-                    "pip install nvidia-cuda-nvrtc nvidia-nvjitlink, or apt install cuda-nvrtc-13-0 (NVIDIA's repository)",
-                    "REGTUNE_NVRTC");
+  return finding_of(
+      nvrtc, Health::bad,
+      "pip install nvidia-cuda-nvrtc nvidia-nvjitlink, or apt install cuda-nvrtc-13-0 (NVIDIA's repository)",
+      "REGTUNE_NVRTC");
 }
 
 // The numbers of "13.0.88".
@@ -100,8 +101,7 @@ std::pair<int, int> numbers_of(const std::string& version) {
 
 PartHealth nvjitlink_finding(const InstalledPart& nvrtc) {
   const InstalledPart linker = installed_nvjitlink();
-  const std::string cure =
-      "pip install nvidia-nvjitlink, or apt install libnvjitlink-13-0 (NVIDIA's repository)";
+  const std::string cure = "pip install nvidia-nvjitlink, or apt install libnvjitlink-13-0 (NVIDIA's repository)";
   PartHealth finding =
       finding_of(linker, Health::absent, cure + "; without it every cap runs the whole compiler", "REGTUNE_NVJITLINK");
   if (!linker.missing.empty() || !nvrtc.missing.empty()) return finding;

@@ -204,7 +204,8 @@ int run_of_file(const FileReplay& file, const ReplayCommand& replay, const Comma
   for (const Replay& kernel : file.kernels) {
     print_notes(kernel.notes, command);
     kernels.push_back(record_json(kernel.record));
-    if (!command.json) fmt::print("{}\n", replay_text(kernel, shown(replay.style)));
+    if (!command.json)
+      fmt::print("{}{}\n", replay_text(kernel, shown(replay.style)), shown_explanation(kernel.record, command));
   }
   if (command.json)
     print_document({{"format", "regtune file"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "description_rules.hpp"
 #include "toml_argument.hpp"
@@ -70,12 +71,11 @@ class DescriptionReader {
     return result;
   }
 
- private:
   // Each kernel's own table, whose keys take the place of the file's, each as a whole.
   std::vector<LaunchDescription> kernels(const toml::node& node, const toml::table& of_file) const {
     constexpr std::string_view example = "[kernels.scale] with grid, block, args, ... of its own";
     constexpr std::size_t kMostKernels = 64;  // each copies what is said of all
-    const auto entries = TomlReader::in_order(reader_.as_table(node, "kernels", example));
+    const TomlReader::Entries entries = TomlReader::in_order(reader_.as_table(node, "kernels", example));
     if (entries.size() > kMostKernels)
       refuse(reader_.at(node.source(), "kernels"),
              fmt::format("{} kernels; write up to {}", entries.size(), kMostKernels));
@@ -105,6 +105,7 @@ class DescriptionReader {
     return *value;
   }
 
+ private:
   std::vector<SizeDescription> sizes(const toml::node& node) const {
     std::vector<SizeDescription> result;
     for (const auto& [name, value] : TomlReader::in_order(reader_.as_table(node, "sizes", "sizes.n = 1024"))) {
