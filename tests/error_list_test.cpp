@@ -165,10 +165,12 @@ TEST(ErrorList, HoldsEveryMessageWithItsCure) {
   const auto listed = listed_messages();
   for (const auto& [message, file] : thrown_messages()) {
     const auto found = listed.find(message);
-    ASSERT_TRUE(found != listed.end()) << file
+    EXPECT_TRUE(found != listed.end()) << file
                                        << " throws this message: enter it into docs/errors.md, with what to do:\n"
                                        << message;
-    EXPECT_GE(found->second.size(), 10u) << message;
+    if (found != listed.end()) {
+      EXPECT_GE(found->second.size(), 10u) << message;
+    }
   }
 }
 
