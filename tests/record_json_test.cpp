@@ -80,7 +80,6 @@ TuningRecord full_record() {
     trial.variant.block = r.author_shape.block;
     trial.shape = r.author_shape;
     trial.outcome = outcomes[i];
-    trial.variant.choice.spills_to_shared = std::holds_alternative<NotApplicable>(outcomes[i]);
     const bool has_code = !std::holds_alternative<CompileFailed>(outcomes[i]) &&
                           !std::holds_alternative<NotCompiled>(outcomes[i]) &&
                           !std::holds_alternative<NotApplicable>(outcomes[i]);
@@ -193,8 +192,10 @@ TEST(RecordJson, KeepsEveryPolicyOutcomeAndFact) {
   EXPECT_EQ(measured.speedup, measurement().speedup);
   EXPECT_EQ(std::get<NotCompiled>(after.trials[9].outcome).reason, "no time was left");
   EXPECT_EQ(std::get<NotApplicable>(after.trials[11].outcome).reason, "ptxas: not here");
-  EXPECT_TRUE(after.trials[11].variant.choice.spills_to_shared);
-  EXPECT_FALSE(after.trials[10].variant.choice.spills_to_shared);
+  SourceChoice spilling;
+  spilling.spills_to_shared = true;
+  EXPECT_EQ(choice_from_json(choice_json(spilling)), spilling);
+  EXPECT_EQ(choice_from_json(choice_json({})), SourceChoice{});
   EXPECT_EQ(std::get<Abandoned>(after.trials[8].outcome).so_far.race, measurement().race);
 }
 
