@@ -275,7 +275,7 @@ TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
                                                            {"/trials/2/choice/macros", Json::array({"UNROLL"})},
                                                            {"/trials/2/choice/macros/UNROLL", 4},
                                                            {"/route", 1},
-                                                           {"/nvcc/codes/0/variant", 11},
+                                                           {"/nvcc/codes/0/variant", 12},
                                                            {"/nvcc/codes/0/variant", -1},
                                                            {"/nvcc/codes/1/speedup", Json::array({1, 2})},
                                                            {"/nvcc/compiler", 3},
@@ -368,7 +368,7 @@ TEST(RecordJson, BlocksAndGridsThatCudaDoesNotTakeAreRefused) {
 
 TEST(RecordJson, VariantsNameOnlyVariantsThatThereAre) {
   const Json whole = document(full_record());
-  for (const auto& [path, value] : {std::pair{"/verdict/best", 11},
+  for (const auto& [path, value] : {std::pair{"/verdict/best", 12},
                                     {"/verdict/reference", -1},
                                     {"/verdict/best_in_source", 99},
                                     {"/trials/4/outcome/variant", 4},
