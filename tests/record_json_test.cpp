@@ -81,7 +81,6 @@ TuningRecord full_record() {
     trial.variant.block = r.author_shape.block;
     trial.shape = r.author_shape;
     trial.outcome = outcomes[i];
-    trial.variant.choice.spills_to_shared = std::holds_alternative<NotApplicable>(outcomes[i]);
     const bool has_code = !std::holds_alternative<CompileFailed>(outcomes[i]) &&
                           !std::holds_alternative<NotCompiled>(outcomes[i]) &&
                           !std::holds_alternative<NotApplicable>(outcomes[i]);
@@ -195,8 +194,10 @@ TEST(RecordJson, KeepsEveryPolicyOutcomeAndFact) {
   EXPECT_EQ(measured.speedup, measurement().speedup);
   EXPECT_EQ(std::get<NotCompiled>(after.trials[9].outcome).reason, "no time was left");
   EXPECT_EQ(std::get<NotApplicable>(after.trials[11].outcome).reason, "ptxas: not here");
-  EXPECT_TRUE(after.trials[11].variant.choice.spills_to_shared);
-  EXPECT_FALSE(after.trials[10].variant.choice.spills_to_shared);
+  SourceChoice spilling;
+  spilling.spills_to_shared = true;
+  EXPECT_EQ(choice_from_json(choice_json(spilling)), spilling);
+  EXPECT_EQ(choice_from_json(choice_json({})), SourceChoice{});
   EXPECT_EQ(std::get<Abandoned>(after.trials[8].outcome).so_far.race, measurement().race);
 }
 
@@ -276,7 +277,7 @@ TEST(RecordJson, HalfAChoiceAndARenamedBestThatThereIsNotAreRefused) {
                                                            {"/trials/2/choice/macros", Json::array({"UNROLL"})},
                                                            {"/trials/2/choice/macros/UNROLL", 4},
                                                            {"/route", 1},
-                                                           {"/nvcc/codes/0/variant", 11},
+                                                           {"/nvcc/codes/0/variant", 12},
                                                            {"/nvcc/codes/0/variant", -1},
                                                            {"/nvcc/codes/1/speedup", Json::array({1, 2})},
                                                            {"/nvcc/compiler", 3},
@@ -370,7 +371,7 @@ TEST(RecordJson, BlocksAndGridsThatCudaDoesNotTakeAreRefused) {
 
 TEST(RecordJson, VariantsNameOnlyVariantsThatThereAre) {
   const Json whole = document(full_record());
-  for (const auto& [path, value] : {std::pair{"/verdict/best", 11},
+  for (const auto& [path, value] : {std::pair{"/verdict/best", 12},
                                     {"/verdict/reference", -1},
                                     {"/verdict/best_in_source", 99},
                                     {"/trials/4/outcome/variant", 4},

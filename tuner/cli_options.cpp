@@ -91,12 +91,13 @@ std::string about_unknown(const Subcommand& command, const std::string& word) {
   return text + (text.ends_with('?') ? " " : "; ") + where_to_read(command);
 }
 
-// Boost takes the value of an option that can do without one from "--levers=LIST" alone.
+// Said in one word, since an option that can do without a value would take the file behind it for one.
 Arguments with_lists_of_levers(Arguments arguments) {
-  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
-    if (arguments[i] != "--levers" || !reads_as_levers(arguments[i + 1])) continue;
-    arguments[i] += "=" + arguments[i + 1];
-    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] != "--levers") continue;
+    const bool has_list = i + 1 < arguments.size() && reads_as_levers(arguments[i + 1]);
+    arguments[i] += "=" + (has_list ? arguments[i + 1] : kAllLevers);
+    if (has_list) arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
   }
   return arguments;
 }
