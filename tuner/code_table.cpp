@@ -97,13 +97,6 @@ std::string spell_mark(const std::string& mark, bool is_narrow) {
   return "  " + (mark == "<- write this" ? "<- write" : mark.substr(0, 7));
 }
 
-// What the column of spills, which are those to local memory, does not count.
-std::string shared_spills(const StaticFacts& facts) {
-  if (facts.shared_spill_store_bytes == 0 && facts.shared_spill_load_bytes == 0) return "";
-  return fmt::format(" (and {}/{} bytes to {} of shared memory)", facts.shared_spill_store_bytes,
-                     facts.shared_spill_load_bytes, facts.static_shared_bytes);
-}
-
 std::string budgets_of(const TuningRecord& record, const CodeRow& row) {
   const std::string text = spell_budgets(row) + shared_spills(*row.timed->facts);
   return several_blocks(record) ? fmt::format("block {}: {}", spell_block(row.timed->shape.block), text) : text;
