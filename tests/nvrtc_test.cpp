@@ -2,9 +2,13 @@
 #include "nvrtc.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <set>
 
@@ -100,6 +104,34 @@ TEST_F(NvrtcLibrary, FindsTheHeadersOfCurandBesideItsOwn) {
       "{ p[threadIdx.x] = curand_uniform(s + threadIdx.x); }",
       {"--gpu-architecture=sm_90"});
   EXPECT_TRUE(reply.compiled) << reply.log;
+}
+
+// As pip unpacks it: the loader knows nothing of the folder. In a process of its own, which has no other NVRTC.
+TEST_F(NvrtcLibrary, TakesItsBuiltinsFromItsOwnFolder) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const fs::path file = fs::canonical(nvrtc()->library_path());
+  const std::string builtins =
+      "libnvrtc-builtins.so." + std::to_string(nvrtc()->major()) + "." + std::to_string(nvrtc()->minor());
+  ASSERT_TRUE(fs::exists(file.parent_path() / builtins));
+  fs::copy_file(file, folder.path() / "libnvrtc.so");
+  fs::copy_file(file.parent_path() / builtins, folder.path() / builtins);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("REGTUNE_NVRTC", (folder.path() / "libnvrtc.so").c_str(), 1);
+    const Nvrtc copy = Nvrtc::open();
+    NvrtcRequest request;
+    request.source = "__global__ void k() {}";
+    request.file_name = "k.cu";
+    request.options = {"--gpu-architecture=sm_90"};
+    if (!copy.compile(request).compiled) _exit(1);
+    std::ifstream maps("/proc/self/maps");
+    const std::string text{std::istreambuf_iterator<char>(maps), {}};
+    _exit(text.find((folder.path() / builtins).string()) != std::string::npos ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
 
 TEST_F(NvrtcLibrary, RepliesWithTheLineOfAnError) {

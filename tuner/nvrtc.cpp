@@ -18,7 +18,24 @@ namespace regtune {
 struct Nvrtc::Library {
   explicit Library(DynamicLibrary opened) : file(std::move(opened)) {}
 
+  // NVRTC opens its builtins by their bare name when it first compiles, and names no folder of its own to the loader:
+  // outside the loader's path (wheels, a toolkit in a folder of its own) it would not find the file beside it. What is
+  // loaded already, it finds. Where there is none beside it, NVRTC says so itself.
+  void load_builtins_beside_it() {
+    if (has_looked_for_builtins) return;
+    has_looked_for_builtins = true;
+    const std::filesystem::path name = fmt::format("libnvrtc-builtins.so.{}.{}", major, minor);
+    std::error_code error;
+    std::vector<std::filesystem::path> beside{file.path().parent_path() / name};
+    if (const auto resolved = std::filesystem::canonical(file.path(), error); !error)
+      beside.push_back(resolved.parent_path() / name);
+    std::vector<std::string> failures;
+    builtins = DynamicLibrary::open(beside, failures);
+  }
+
   DynamicLibrary file;
+  std::optional<DynamicLibrary> builtins;
+  bool has_looked_for_builtins = false;
   int major = 0;
   int minor = 0;
   decltype(nvrtcGetErrorString)* error_string = nullptr;
@@ -162,6 +179,7 @@ bool Nvrtc::precompiles_headers() const {
 
 bool Nvrtc::accepts_option(const std::string& option) const {
   nvrtcProgram created = nullptr;
+  library_->load_builtins_beside_it();
   if (library_->create(&created, "", "empty.cu", 0, nullptr, nullptr) != NVRTC_SUCCESS) return false;
   const Program program(created, library_->destroy);
   const char* options[] = {option.c_str()};
@@ -182,6 +200,7 @@ CompilerReply Nvrtc::compile(const NvrtcRequest& request) const {
     reply.log = fmt::format("{}: not a text file: a zero byte at offset {}", request.file_name, end);
     return reply;
   }
+  library_->load_builtins_beside_it();
   nvrtcProgram created = nullptr;
   std::vector<const char*> header_texts;
   std::vector<const char*> header_names;
