@@ -75,8 +75,11 @@ fetch_cuda_wheels() {
 set_up() {
   local packages=(g++ cmake ninja-build libboost-program-options-dev libsqlite3-dev libtomlplusplus-dev
     nlohmann-json3-dev libxxhash-dev libfmt-dev liblua5.4-dev)
-  [[ $1 == tests ]] && packages+=(libgtest-dev libgmock-dev clang-format clang-tidy ccache pkg-config
-    dpkg-dev)
+  if [[ $1 == tests ]]; then
+    packages+=(libgtest-dev libgmock-dev clang-format clang-tidy ccache pkg-config dpkg-dev python3)
+    # The page of a report is looked at in a browser. Elsewhere that package is a snap, which a container cannot have.
+    grep -q '^ID=debian' /etc/os-release 2>/dev/null && packages+=(chromium)
+  fi
   install_packages "${packages[@]}"
   find_cuda_toolkit
 }
