@@ -394,7 +394,6 @@ TEST_F(EndToEnd, RefusesACommandLineItDoesNotUnderstand) {
   write_scale();
   refuse(ErrorKind::usage, {"--nonsense"});
   refuse(ErrorKind::usage, {"scale.cu", "--kern", "scale"});  // no guessing of abbreviations
-  refuse(ErrorKind::usage, {"scale.cu", "other.cu"});
   refuse(ErrorKind::usage, {"scale.cu", "--jobs", "0"});
   refuse(ErrorKind::usage, {"scale.cu", "--margin", "nan"});
   refuse(ErrorKind::usage, {"lookup"});

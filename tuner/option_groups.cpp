@@ -193,7 +193,7 @@ OptionGroup export_group() {
       "csv: every variant. Without it -o FILE's ending decides");
   format.value = "NAME";
   return {
-      "Export (each kernel's budget, for a build or another machine; RUN.json: as --record wrote it)",
+      "Export (each kernel's budget; RUN.json: as --record wrote it)",
       {format, flag("patch", "short for --format patch"), flag("json", "short for --format json"),
        output_option("write it there (default: standard output)"),
        set_option("all sizes of the runs to choose from: n=1<<24 (default: every size that is stored)"),
