@@ -21,7 +21,10 @@ using Lines = std::vector<std::string>;
 Lines lines_of(const std::string& text) {
   Lines lines;
   std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();  // CSV ends its lines so
+    lines.push_back(line);
+  }
   return lines;
 }
 

@@ -142,7 +142,8 @@ CudaStatus Driver::encode_tensor_map(const TensorMapLayout& layout, DeviceAddres
     return result;
   };
   const std::vector<cuuint64_t> dims = as(layout.dims, cuuint64_t{});
-  const std::vector<cuuint64_t> strides = as(layout.strides, cuuint64_t{});
+  std::vector<cuuint64_t> strides = as(layout.strides, cuuint64_t{});
+  strides.push_back(0);  // of one dimension there is none to read, and a null pointer is refused all the same
   const std::vector<cuuint32_t> box = as(layout.box, cuuint32_t{});
   const std::vector<cuuint32_t> element_strides = as(layout.element_strides, cuuint32_t{});
   alignas(64) CUtensorMap encoded{};
