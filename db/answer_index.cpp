@@ -39,7 +39,10 @@ std::uint64_t hash_of(const Question& q) {
   return mixed(hash_of(q.kernel, 1) ^ sizes ^ block ^ wide(static_cast<unsigned>(q.sm_count)) << 52);
 }
 
-// Wherever two questions fall together, the later one takes the place.
+// Of two questions that fall together one has the place, and the other is found by its contents. They change places
+// seldom, so that threads which ask both do not write to what all of them read.
+constexpr std::int64_t replacement_pause_ns = 4'000'000;
+
 std::size_t place_of(const regtune_key& key, const regtune_gpu& gpu) {
   const auto address = [](const char* text) {
     return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(text));
@@ -211,9 +214,10 @@ regtune_status AnswerIndex::find(const regtune_key& key, const regtune_gpu& gpu,
     out.size = size;
     return status_of(answer);
   };
-  look_for_changes_if_due();
+  const std::int64_t now = look_for_changes_if_due();
   std::atomic<const Entry*>& recent = recent_[place_of(key, gpu)];
-  const Entry* entry = recent.load(std::memory_order_acquire);
+  const Entry* const before = recent.load(std::memory_order_acquire);
+  const Entry* entry = before;
   if (!entry || !is_current(*entry) || !entry->is_for(key, gpu)) {
     SizeViews sizes(key.size_count);
     for (std::size_t at = 0; at < key.size_count; ++at) {
@@ -230,20 +234,24 @@ regtune_status AnswerIndex::find(const regtune_key& key, const regtune_gpu& gpu,
       const Answer answer = find_slowly(question, hash);
       return give(answer, c_answer(answer));
     }
-    recent.store(entry, std::memory_order_release);
+    if (before != entry && (!before || now >= next_replacement_ns_.load(std::memory_order_relaxed))) {
+      if (before) next_replacement_ns_.store(now + replacement_pause_ns, std::memory_order_relaxed);
+      recent.store(entry, std::memory_order_release);
+    }
   }
   const Kept& kept = *entry->kept.load(std::memory_order_acquire);
   return give(kept.answer, kept.in_c);
 }
 
 // One thread looks, the others go on with what there is. The first look is find_slowly's.
-void AnswerIndex::look_for_changes_if_due() {
+std::int64_t AnswerIndex::look_for_changes_if_due() {
   const std::int64_t now = coarse_now_ns();
   std::int64_t due = next_look_ns_.load(std::memory_order_relaxed);
-  if (now < due || !next_look_ns_.compare_exchange_strong(due, now + interval_ns_)) return;
-  if (due == 0 || !mutex_.try_lock()) return;
+  if (now < due || !next_look_ns_.compare_exchange_strong(due, now + interval_ns_)) return now;
+  if (due == 0 || !mutex_.try_lock()) return now;
   const std::lock_guard held(mutex_, std::adopt_lock);
   look_for_changes();
+  return now;
 }
 
 void AnswerIndex::look_for_changes() {

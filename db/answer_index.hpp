@@ -85,8 +85,8 @@ class AnswerIndex {
   // Null where nothing is kept that is still right.
   const Entry* find_entry(const Question& question, std::uint64_t hash) const;
   bool is_current(const Entry& entry) const;
-  void look_for_changes_if_due();
-  void look_for_changes();  // holds the lock
+  std::int64_t look_for_changes_if_due();  // the coarse time that it read
+  void look_for_changes();                 // holds the lock
   Answer find_slowly(const Question& question, std::uint64_t hash);
   Answer climb_all(const KernelKey& key, const GpuId& gpu);
   void insert(Entry& entry);
@@ -97,6 +97,7 @@ class AnswerIndex {
   std::atomic<std::int64_t> next_look_ns_{0};
   std::atomic<std::uint64_t> generation_{1};             // rises when any answer may have changed
   std::array<std::atomic<const Entry*>, 512> recent_{};  // by the addresses of a question of C
+  std::atomic<std::int64_t> next_replacement_ns_{0};     // in recent_
 
   std::mutex mutex_;  // all below
   bool has_looked_ = false;

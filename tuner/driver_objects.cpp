@@ -146,7 +146,7 @@ CudaStatus Driver::encode_tensor_map(const TensorMapLayout& layout, DeviceAddres
   strides.push_back(0);  // of one dimension there is none to read, and a null pointer is refused all the same
   const std::vector<cuuint32_t> box = as(layout.box, cuuint32_t{});
   const std::vector<cuuint32_t> element_strides = as(layout.element_strides, cuuint32_t{});
-  alignas(64) CUtensorMap encoded{};
+  CUtensorMap encoded{};
   const CUresult code = library_->cuTensorMapEncodeTiled_call(
       &encoded, tensor_type(layout.type), static_cast<cuuint32_t>(dims.size()), reinterpret_cast<void*>(address),
       dims.data(), strides.data(), box.data(), element_strides.data(),
