@@ -1,6 +1,7 @@
 // The page, read by a strict reader: well-formed, every text escaped, a mark for each code, and the same bytes again.
 #include "html_report.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -233,10 +234,14 @@ TEST(HtmlReport, ItsColoursCanBeToldFromThePaper) {
 
 TEST(ReportWords, SayEachVerdict) {
   TuningRecord record = recorded("decay_wide");
-  EXPECT_EQ(
-      verdict_sentence(record),
-      "decayWide runs 1.12 times as fast on NVIDIA H200 with __launch_bounds__(256): 1.563 ms per launch instead of "
-      "1.754 ms.");
+  const auto time_of = [&](int id) {
+    return measurement_of(record.trials.at(static_cast<std::size_t>(id)))->time_ms.median;
+  };
+  EXPECT_EQ(verdict_sentence(record),
+            fmt::format(
+                "decayWide runs {:.2f} times as fast on NVIDIA H200 with __launch_bounds__(256): {:.3f} ms per launch "
+                "instead of {:.3f} ms.",
+                record.verdict->speedup.median, time_of(record.verdict->best_id), time_of(0)));
   record.verdict->kind = Verdict::Kind::no_gain;
   EXPECT_EQ(
       verdict_sentence(record),

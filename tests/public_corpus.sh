@@ -38,7 +38,7 @@ spills = f'{facts["spill_store_bytes"]}/{facts["spill_load_bytes"]}'
 print(f'| {sys.argv[1]} | passes | {facts["registers_per_thread"]} | {spills} | {study["distinct_codes"]} |')
 END
   else
-    echo "| $name | fails: $(grep -m1 -a 'error\|regtune:' "$answer.err" | cut -c1-120) | | | |"
+    echo "| $name | fails: $(grep -a 'error\|regtune:' "$answer.err" | tail -n 1 | cut -c1-160) | | | |"
   fi
   rm -f "$answer" "$answer.err"
 }
