@@ -235,7 +235,7 @@ TEST(HtmlReport, ItsColoursCanBeToldFromThePaper) {
 TEST(ReportWords, SayEachVerdict) {
   TuningRecord record = recorded("decay_wide");
   const auto time_of = [&](int id) {
-    return measurement_of(record.trials.at(static_cast<std::size_t>(id)))->time_ms.median;
+    return std::get<Measurement>(record.trials.at(static_cast<std::size_t>(id)).outcome).time_ms.median;
   };
   EXPECT_EQ(verdict_sentence(record),
             fmt::format(
