@@ -28,7 +28,7 @@ study() {  # name, file below CHECKOUTS, options of regtune
   studied=$((studied + 1))
   local answer
   answer=$(mktemp)
-  if "$regtune" analyze "$file" "$@" --arch sm_90 --compile-budget "${BUDGET:-60}" --json --quiet > "$answer" 2> "$answer.err"; then
+  if "$regtune" analyze "$file" --arch sm_90 --compile-budget "${BUDGET:-60}" --json --quiet "$@" > "$answer" 2> "$answer.err"; then
     passed=$((passed + 1))
     python3 - "$name" "$answer" << 'END'
 import json, sys
