@@ -267,6 +267,17 @@ std::string bundle_bytes(const Bundle& bundle) {
   return fmt::format("{}{}\n", kFirstLine, content_hash(rest)) + rest;
 }
 
+namespace {
+
+// There are whole numbers only in a bundle. The library would take 1e300 for an int, whatever that gives.
+void require_whole_numbers(const Json& json, const std::string& file) {
+  if (json.is_number_float()) refuse(file, fmt::format("the bundle's document is wrong ({} is no count)", json.dump()));
+  if (json.is_structured())
+    for (const Json& part : json) require_whole_numbers(part, file);
+}
+
+}  // namespace
+
 Bundle bundle_from(std::string_view bytes, const std::string& file) {
   if (!bytes.starts_with(kFirstLine)) refuse(file, "this is no bundle of this version of regtune");
   bytes.remove_prefix(kFirstLine.size());
@@ -275,6 +286,7 @@ Bundle bundle_from(std::string_view bytes, const std::string& file) {
   const std::string_view text = take(bytes, take_number(bytes, file), file);
   try {
     const Json json = Json::parse(text);
+    require_whole_numbers(json, file);
     std::vector<std::string> blobs;
     for (const Json& size : json.at("blobs")) blobs.emplace_back(take(bytes, size.get<std::size_t>(), file));
     // Facts and hashes are this version's reading of the code.
