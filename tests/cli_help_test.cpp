@@ -137,7 +137,7 @@ std::string offered(const std::vector<std::string>& words) {
 }
 
 TEST(Completion, OffersCommandsOptionsAndTheirValues) {
-  if (!is_installed("bash")) GTEST_SKIP() << "no bash";
+  if (!is_installed("bash")) GTEST_SKIP() << "bash is not installed: its completions cannot be tried";
   EXPECT_TRUE(holds(offered({"regtune", "ana"}), "analyze\n"));
   EXPECT_TRUE(holds(offered({"regtune", "k.cu", "--mar"}), "--margin\n"));
   EXPECT_EQ(offered({"regtune", "check", "--max-r"}), "--max-registers\n");

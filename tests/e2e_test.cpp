@@ -10,6 +10,7 @@
 #include "program.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
+#include "scale_kernel.hpp"
 #include "store.hpp"
 
 namespace regtune {
@@ -18,19 +19,6 @@ namespace {
 constexpr int kNoGpu = 20;
 constexpr int kMiss = 1;
 
-constexpr const char* kScale = R"(extern "C" __global__ void scale(const float* in, float* out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = in[i] * FACTOR;
-}
-)";
-constexpr const char* kScaleLaunch = R"toml(sizes = { n = 1024 }
-block = 128
-grid = "ceil_div(n, block)"
-[args]
-in = { buffer = "n" }
-out = { buffer = "n", output = true }
-n = "n"
-)toml";
 constexpr const char* kFactor = "options = [\"-DFACTOR=2.0f\"]\n";
 
 class EndToEnd : public testing::Test {

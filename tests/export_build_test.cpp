@@ -13,6 +13,7 @@
 #include "nvrtc_compile.hpp"
 #include "source_patch.hpp"
 #include "temporary_folder.hpp"
+#include "toolkit.hpp"
 #include "tuned_record.hpp"
 
 namespace regtune {
@@ -119,8 +120,9 @@ TEST_F(ExportBuild, TheHeaderHoldsOnItsArchitectureOnly) {
 }
 
 TEST_F(ExportBuild, TheHeaderServesNvcc) {
-  const char* nvcc = "/usr/local/cuda/bin/nvcc";
-  if (!std::filesystem::exists(nvcc)) GTEST_SKIP() << nvcc << " is not there";
+  const std::vector<std::filesystem::path> found = nvcc_candidates();
+  if (found.empty()) GTEST_SKIP() << "no nvcc in PATH, CUDA_HOME, CUDA_PATH or the usual folders";
+  const std::string nvcc = found.front();
   const TemporaryFolder folder;
   folder.write("bounds.h", exported_header(LaunchBounds{256, 4}));
   folder.write("k.cu", "#include \"bounds.h\"\n" + std::string(kUser) + "int main() { f<<<1, 1>>>(nullptr); }\n");

@@ -9,19 +9,7 @@
 namespace regtune {
 namespace {
 
-class ArgumentsOnGpu : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
-  }
-
-  Ending tune(const std::string& description, const std::string& source) {
-    program_.write("k.cu", "/*regtune\n" + description + "*/\n" + source);
-    return program_.run({"k.cu", "--budget", "3", "--no-rename"});
-  }
-
-  Program program_{false};
-};
+class ArgumentsOnGpu : public KernelOnGpu {};
 
 constexpr const char* kStruct = R"(struct P { int n; const float* in; float* out; };
 __global__ void k(P p) {

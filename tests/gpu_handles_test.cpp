@@ -9,17 +9,8 @@
 namespace regtune {
 namespace {
 
-class HandlesOnGpu : public testing::Test {
+class HandlesOnGpu : public KernelOnGpu {
  protected:
-  void SetUp() override {
-    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
-  }
-
-  Ending tune(const std::string& description, const std::string& source) {
-    program_.write("k.cu", "/*regtune\n" + description + "*/\n" + source);
-    return program_.run({"k.cu", "--budget", "3", "--no-rename"});
-  }
-
   void expect_tuned(const std::string& description, const std::string& source) {
     const Ending ending = tune(description, source);
     EXPECT_EQ(ending.exit_code, 0) << ending.out << ending.err;
@@ -29,8 +20,6 @@ class HandlesOnGpu : public testing::Test {
     Device device(0);
     if (device.state()->id.compute_major < 9) GTEST_SKIP() << "tensor maps and clusters came with sm_90";
   }
-
-  Program program_{false};
 };
 
 // Texel (x, y) of 64 x 64 holds 64 y + x: half way between two of them a linear filter gives their mean.

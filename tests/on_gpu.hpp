@@ -119,4 +119,13 @@ class ProgramOnGpu : public testing::Test {
   Program program_{false};
 };
 
+// One that tunes a kernel for a few seconds, as described.
+class KernelOnGpu : public ProgramOnGpu {
+ protected:
+  Ending tune(const std::string& description, const std::string& source) {
+    program_.write("k.cu", "/*regtune\n" + description + "*/\n" + source);
+    return program_.run({"k.cu", "--budget", "3", "--no-rename"});
+  }
+};
+
 }  // namespace regtune

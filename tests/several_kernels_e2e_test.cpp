@@ -102,7 +102,7 @@ TEST_F(SeveralKernels, ARecordOfSeveralIsReplayedWithTheirCap) {
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_NE(
       text.out.find("one --maxrregcount for the whole file, of 197 caps timed in all 2 kernels: --maxrregcount=88: "
-                    "the file is 1.117x"),
+                    "the file is 1.120x"),
       std::string::npos)
       << text.out;
   EXPECT_NE(text.out.find("a bound travels with its kernel"), std::string::npos);

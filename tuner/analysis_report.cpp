@@ -122,7 +122,7 @@ std::map<std::pair<int, int>, int> ceiling_of_bounds(const TuningRecord& record)
   return found;
 }
 
-std::size_t distinct_codes(const TuningRecord& record) {
+std::size_t count_codes(const TuningRecord& record) {
   std::set<std::string> hashes;
   for (const Trial& trial : record.trials)
     if (trial.facts) hashes.insert(trial.facts->code_hash);
@@ -145,7 +145,7 @@ std::string study_text(const Study& study, const ReportStyle& style) {
   const std::string inferred =
       study.inferred == 0 ? "" : fmt::format(", {} caps taken to give the code of those around them", study.inferred);
   text += fmt::format("{} budgets{}{} -> {} distinct codes\n", study.compiled + study.kept, kept, inferred,
-                      distinct_codes(record));
+                      count_codes(record));
   text += table_of_codes(record, style) + "\n";
   const std::vector<std::string> bounds = ceilings(record);
   if (!bounds.empty()) text += fmt::format("ceiling: {}\n", fmt::join(bounds, "\n         "));
@@ -229,7 +229,7 @@ nlohmann::json analysis_json(const Analysis& analysis) {
       json["kept"] = study.kept;
       json["skipped"] = study.skipped;
       json["inferred"] = study.inferred;
-      json["distinct_codes"] = distinct_codes(study.record);
+      json["distinct_codes"] = count_codes(study.record);
       json["ceilings"] = std::move(bounds);
       json["diagnosis"] = diagnosis(study.record);
       json["record"] = record_json(study.record);

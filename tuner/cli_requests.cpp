@@ -73,17 +73,24 @@ DescriptionFlags description_flags(const CliValues& values, const CompilerArgume
   return flags;
 }
 
-// What a study and a check have in common.
+// What all have in common that compile a source.
 template <class Request>
-Request study_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
+Request source_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
   Request request;
   request.source = values.subject();
   request.flags = description_flags(values, compiler_arguments);
-  request.architectures = values.text("arch");
   request.compiler = compiler_wish(values);
   request.device = values.integer("device").value();
-  request.jobs = jobs_value(values);
   request.compile_limit_s = compile_limit_value(values);
+  return request;
+}
+
+// What a study and a check have in common.
+template <class Request>
+Request study_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
+  auto request = source_request<Request>(values, compiler_arguments);
+  request.architectures = values.text("arch");
+  request.jobs = jobs_value(values);
   return request;
 }
 
@@ -116,29 +123,20 @@ bool explain_value(const CliValues& values) {
 }
 
 ShowSourceRequest show_source_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
-  ShowSourceRequest request;
-  request.source = values.subject();
-  request.flags = description_flags(values, compiler_arguments);
+  auto request = source_request<ShowSourceRequest>(values, compiler_arguments);
   request.architecture = values.text("arch");
-  request.compiler = compiler_wish(values);
-  request.device = values.integer("device").value();
-  request.compile_limit_s = compile_limit_value(values);
   return request;
 }
 
 TuneRequest tune_request(const CliValues& values, const std::string& source,
                          const CompilerArguments& compiler_arguments) {
-  TuneRequest request;
-  request.source = source;
-  request.flags = description_flags(values, compiler_arguments);
+  auto request = source_request<TuneRequest>(values, compiler_arguments);
+  request.source = source;  // of several
   request.architecture = values.text("arch");
-  request.compiler = compiler_wish(values);
-  request.device = values.integer("device").value();
   request.jobs = jobs_value(values);
   request.counters = values.flag("counters");
   request.levers = levers_value(values);
   request.rename = !values.flag("no-rename");
-  request.compile_limit_s = compile_limit_value(values);
   request.retry_quarantined = values.flag("retry-quarantined");
   request.compile_budget_s = compile_budget_value(values);
   request.every_cap = values.flag("every-cap");
@@ -176,13 +174,8 @@ CheckRequest check_request(const CliValues& values, const CompilerArguments& com
 }
 
 InitRequest init_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
-  InitRequest request;
-  request.source = values.subject();
-  request.flags = description_flags(values, compiler_arguments);
+  auto request = source_request<InitRequest>(values, compiler_arguments);
   request.architecture = values.text("arch");
-  request.compiler = compiler_wish(values);
-  request.device = values.integer("device").value();
-  request.compile_limit_s = compile_limit_value(values);
   request.print = values.flag("print");
   return request;
 }

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "decide.hpp"
+#include "distinct_codes.hpp"
 #include "policy.hpp"
 #include "terminal.hpp"
 #include "timing_text.hpp"
@@ -29,11 +29,6 @@ struct Column {
   std::vector<std::string> cells = {};
 };
 
-bool several_blocks(const TuningRecord& record) {
-  return std::any_of(record.trials.begin(), record.trials.end(),
-                     [&](const Trial& trial) { return !(trial.variant.block == record.trials.front().variant.block); });
-}
-
 // Enough decimals for the interval to show, whatever the time is.
 std::string spell_time(const Interval& time) {
   const int decimals = time.median >= 100 ? 1 : time.median >= 0.1 ? 3 : 5;
@@ -41,34 +36,15 @@ std::string spell_time(const Interval& time) {
   return fmt::format("{:.{}f} +-{:.{}f}", time.median, decimals, half, decimals);
 }
 
+// In the place of a time.
 std::string spell_outcome(const Trial& trial) {
   if (std::holds_alternative<NotTimed>(trial.outcome)) return "";
-  if (std::holds_alternative<NotLaunchable>(trial.outcome)) return "cannot launch";
-  if (std::holds_alternative<Faulted>(trial.outcome)) return "faulted";
-  if (std::holds_alternative<TimedOut>(trial.outcome)) return "timed out";
-  if (std::holds_alternative<WrongResult>(trial.outcome)) return "wrong result";
-  if (std::holds_alternative<Quarantined>(trial.outcome)) return "in quarantine";
-  return "-";
+  const std::string fate = std::holds_alternative<Abandoned>(trial.outcome) ? "" : spell_fate(trial);
+  return fate.empty() ? "-" : fate;
 }
 
-bool has_failed(const TuningRecord& record, const CodeRow& row) {
-  return !measurement_of(*row.timed) && record.gpu && !spell_outcome(*row.timed).empty();
-}
-
-// Every budget that gives the code, by choice; where the author's own choice gives it, the others go unsaid.
-std::string spell_budgets(const CodeRow& row) {
-  std::vector<std::pair<SourceChoice, std::vector<RegisterPolicy>>> by_choice;
-  for (const Trial* trial : row.variants) {
-    auto same = std::find_if(by_choice.begin(), by_choice.end(),
-                             [&](const auto& entry) { return entry.first == trial->variant.choice; });
-    if (same == by_choice.end()) same = by_choice.insert(same, {trial->variant.choice, {}});
-    same->second.push_back(trial->variant.policy);
-  }
-  const bool authors = by_choice.front().first.is_authors();
-  std::vector<std::string> pieces;
-  for (const auto& [choice, policies] : by_choice)
-    if (!authors || choice.is_authors()) pieces.push_back(spell_around(spell(policies), choice, ": "));
-  return fmt::format("{}", fmt::join(pieces, "; "));
+bool has_failed(const TuningRecord& record, const DistinctCode& row) {
+  return !row.measured && record.gpu && !spell_outcome(*row.timed).empty();
 }
 
 // What the column of spills, which are those to local memory, does not count.
@@ -79,14 +55,14 @@ std::string shared_spills(const StaticFacts& facts) {
 }
 
 // What the verdict says of the code, behind its budgets.
-std::string mark_of(const TuningRecord& record, const CodeRow& row) {
+std::string mark_of(const TuningRecord& record, const DistinctCode& row) {
   if (!record.verdict) return "";
   const Verdict& verdict = *record.verdict;
   const bool improved = verdict.kind == Verdict::Kind::improved;
-  if (improved && row_holds(row, verdict.best_in_source_id) && verdict.best_in_source_id != verdict.reference_id)
+  if (improved && row.holds(verdict.best_in_source_id) && verdict.best_in_source_id != verdict.reference_id)
     return "<- write this";
-  if (improved && row_holds(row, verdict.best_id)) return "<- best";
-  if (verdict.best_renamed_id && row_holds(row, *verdict.best_renamed_id)) return "<- best under another name";
+  if (improved && row.holds(verdict.best_id)) return "<- best";
+  if (verdict.best_renamed_id && row.holds(*verdict.best_renamed_id)) return "<- best under another name";
   return "";
 }
 
@@ -97,34 +73,34 @@ std::string spell_mark(const std::string& mark, bool is_narrow) {
   return "  " + (mark == "<- write this" ? "<- write" : mark.substr(0, 7));
 }
 
-std::string budgets_of(const TuningRecord& record, const CodeRow& row) {
+std::string budgets_of(const TuningRecord& record, const DistinctCode& row) {
   const std::string text = spell_budgets(row) + shared_spills(*row.timed->facts);
-  return several_blocks(record) ? fmt::format("block {}: {}", spell_block(row.timed->shape.block), text) : text;
+  return has_several_blocks(record) ? fmt::format("block {}: {}", spell_block(row.timed->shape.block), text) : text;
 }
 
 // What is always shown, however slow it is.
-bool is_named(const TuningRecord& record, const CodeRow& row) {
-  if (row_holds(row, 0)) return true;
+bool is_named(const TuningRecord& record, const DistinctCode& row) {
+  if (row.holds(0)) return true;
   const auto& verdict = record.verdict;
-  return verdict && (row_holds(row, verdict->best_id) || row_holds(row, verdict->best_in_source_id) ||
-                     (verdict->best_renamed_id && row_holds(row, *verdict->best_renamed_id)));
+  return verdict && (row.holds(verdict->best_id) || row.holds(verdict->best_in_source_id) ||
+                     (verdict->best_renamed_id && row.holds(*verdict->best_renamed_id)));
 }
 
-std::vector<CodeRow> shown_rows(const TuningRecord& record, std::vector<CodeRow> rows, bool all) {
-  std::vector<CodeRow> shown;
+std::vector<DistinctCode> shown_rows(const TuningRecord& record, std::vector<DistinctCode> rows, bool all) {
+  std::vector<DistinctCode> shown;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (all || i < kRowsShown || is_named(record, rows[i]) || has_failed(record, rows[i]))
       shown.push_back(std::move(rows[i]));
   return shown;
 }
 
-void add_static_columns(std::vector<Column>& columns, const std::vector<CodeRow>& rows) {
+void add_static_columns(std::vector<Column>& columns, const std::vector<DistinctCode>& rows) {
   Column registers{"registers", "regs", 10, false, 0, ""};
   Column spills{"spill st/ld", "spill", 12, false, 1};
   Column stack{"stack", "stack", 6, false, 5};
   Column occupancy{"occupancy", "occup.", 10, false, 2};
   Column limiter{"limited by", "limit", 13, true, 6, "  "};
-  for (const CodeRow& row : rows) {
+  for (const DistinctCode& row : rows) {
     const StaticFacts& facts = *row.timed->facts;
     registers.cells.push_back(std::to_string(facts.registers_per_thread));
     spills.cells.push_back(fmt::format("{}/{}", facts.spill_store_bytes, facts.spill_load_bytes));
@@ -135,7 +111,8 @@ void add_static_columns(std::vector<Column>& columns, const std::vector<CodeRow>
   for (Column* column : {&registers, &spills, &stack, &occupancy, &limiter}) columns.push_back(std::move(*column));
 }
 
-void add_measured_columns(std::vector<Column>& columns, const TuningRecord& record, const std::vector<CodeRow>& rows) {
+void add_measured_columns(std::vector<Column>& columns, const TuningRecord& record,
+                          const std::vector<DistinctCode>& rows) {
   const bool is_authors = record.verdict && record.verdict->reference_id == 0;
   Column time{"time (ms)", "time (ms)", 18, false, 0};
   Column speedup{is_authors ? "vs author's" : "vs reference", "gain", 12, false, 0};
@@ -145,8 +122,8 @@ void add_measured_columns(std::vector<Column>& columns, const TuningRecord& reco
   std::vector<Column> counters;
   for (const std::string& head : counter_heads(record))
     counters.push_back({head, head, head.size() > 9 ? std::size_t{17} : 9, false, 4});
-  for (const CodeRow& row : rows) {
-    const Measurement* measured = measurement_of(*row.timed);
+  for (const DistinctCode& row : rows) {
+    const Measurement* measured = row.measured;
     time.cells.push_back(measured ? spell_time(measured->time_ms) : spell_outcome(*row.timed));
     speedup.cells.push_back(measured && measured->speedup.median > 0 ? fmt::format("{:.2f}x", measured->speedup.median)
                                                                      : "");
@@ -206,45 +183,13 @@ std::string painted(const std::string& line, Paint paint, bool colored) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, line);
 }
 
-Paint paint_of(const TuningRecord& record, const CodeRow& row) {
+Paint paint_of(const TuningRecord& record, const DistinctCode& row) {
   if (has_failed(record, row)) return Paint::failed;
   if (!mark_of(record, row).empty()) return Paint::best;
-  return row_holds(row, 0) ? Paint::author : Paint::none;
+  return row.holds(0) ? Paint::author : Paint::none;
 }
 
 }  // namespace
-
-const Measurement* measurement_of(const Trial& trial) {
-  if (const auto* measured = std::get_if<Measurement>(&trial.outcome)) return measured;
-  if (const auto* abandoned = std::get_if<Abandoned>(&trial.outcome))
-    return abandoned->so_far.time_ms.median > 0 ? &abandoned->so_far : nullptr;
-  return nullptr;
-}
-
-std::vector<CodeRow> code_rows(const TuningRecord& record) {
-  std::map<int, CodeRow> by_timed;
-  for (const Trial& trial : record.trials) {
-    if (std::holds_alternative<CompileFailed>(trial.outcome) || !trial.facts) continue;
-    const Trial& timed = timed_trial(record.trials, trial.variant.id);
-    CodeRow& row = by_timed[timed.variant.id];
-    row.timed = &timed;
-    row.variants.push_back(&trial);
-  }
-  std::vector<CodeRow> rows;
-  for (auto& [id, row] : by_timed) rows.push_back(std::move(row));
-  const auto rank = [](const CodeRow& row) {
-    const Measurement* measured = measurement_of(*row.timed);
-    return std::tuple(measured == nullptr, measured ? measured->time_ms.median : 0.0,
-                      -row.timed->facts->registers_per_thread, row.timed->variant.id);
-  };
-  std::sort(rows.begin(), rows.end(), [&](const CodeRow& a, const CodeRow& b) { return rank(a) < rank(b); });
-  return rows;
-}
-
-bool row_holds(const CodeRow& row, int variant_id) {
-  return std::any_of(row.variants.begin(), row.variants.end(),
-                     [&](const Trial* trial) { return trial->variant.id == variant_id; });
-}
 
 std::string spell_block(Dim3 block) {
   if (block.z > 1) return fmt::format("{}x{}x{}", block.x, block.y, block.z);
@@ -254,7 +199,7 @@ std::string spell_block(Dim3 block) {
 std::string spell_choice(const TuningRecord& record, int variant_id) {
   const Variant& variant = record.trials.at(static_cast<std::size_t>(variant_id)).variant;
   std::string text = spell_around(spell(variant.policy), variant.choice, ", ");
-  if (several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
+  if (has_several_blocks(record)) text += fmt::format(" with block {}", spell_block(variant.block));
   const Dim3& grid = record.trials[static_cast<std::size_t>(variant_id)].shape.grid;
   const bool grid_is_its_own = std::any_of(record.trials.begin(), record.trials.end(), [&](const Trial& trial) {
     return trial.variant.block == variant.block && trial.shape.grid != grid;
@@ -264,8 +209,8 @@ std::string spell_choice(const TuningRecord& record, int variant_id) {
 }
 
 std::string table_of_codes(const TuningRecord& record, const ReportStyle& style) {
-  const std::vector<CodeRow> all = code_rows(record);
-  const std::vector<CodeRow> rows = shown_rows(record, all, style.all_rows);
+  const std::vector<DistinctCode> all = distinct_codes(record);
+  const std::vector<DistinctCode> rows = shown_rows(record, all, style.all_rows);
   std::vector<Column> columns;
   add_static_columns(columns, rows);
   if (record.gpu) add_measured_columns(columns, record, rows);

@@ -21,18 +21,6 @@ struct ReportStyle {
   bool utf8 = false;
 };
 
-// One distinct code: the trial that was timed and every variant that gave it.
-struct CodeRow {
-  const Trial* timed = nullptr;
-  std::vector<const Trial*> variants;
-};
-
-// The fastest first, then what has no time, by registers. Points into the record.
-std::vector<CodeRow> code_rows(const TuningRecord& record);
-bool row_holds(const CodeRow& row, int variant_id);
-// What was measured of a trial, though it left the race; nullptr: nothing.
-const Measurement* measurement_of(const Trial& trial);
-
 // A line of headings, and one for each distinct code.
 std::string table_of_codes(const TuningRecord& record, const ReportStyle& style);
 

@@ -51,15 +51,27 @@ std::string gain_of(const TuningRecord& run) {
   return fmt::format("{:.2f}x {}", verdict.speedup.median, spell_choice(run, verdict.best_id));
 }
 
-DbAnswer list_runs(const DbRequest& request, const fs::path& cache) {
+// What `say` says of each finished run of those names.
+template <class Say>
+DbAnswer answer_of_runs(const DbRequest& request, const fs::path& cache, const Say& say) {
   Store store = open_store(cache);
   DbAnswer answer;
   answer.json = Json::array();
   for (const StoredRun& stored : runs_of(store, request.arguments)) {
     const std::optional<TuningRecord> run = store.load(stored.id);
-    if (!run || !run->verdict) continue;
+    if (run && run->verdict) say(stored, *run, answer);
+  }
+  answer.found = !answer.json.empty();
+  if (!answer.found)
+    answer.text =
+        cache.string() + ": nothing is stored of that name; `regtune db list` lists what is, and a tuning stores it\n";
+  return answer;
+}
+
+DbAnswer list_runs(const DbRequest& request, const fs::path& cache) {
+  return answer_of_runs(request, cache, [](const StoredRun& stored, const TuningRecord& run, DbAnswer& answer) {
     answer.text += fmt::format("{}  {}  {}  {}  {}  {}\n", stored.id, stored.signature, spell_sizes(stored.sizes),
-                               stored.gpu.name, stored.started, gain_of(*run));
+                               stored.gpu.name, stored.started, gain_of(run));
     answer.json.push_back({{"run", stored.id},
                            {"kernel", stored.kernel},
                            {"signature", stored.signature},
@@ -67,29 +79,18 @@ DbAnswer list_runs(const DbRequest& request, const fs::path& cache) {
                            {"gpu", stored.gpu.name},
                            {"architecture", stored.architecture},
                            {"started", stored.started},
-                           {"verdict", to_string(run->verdict->kind)},
-                           {"best", spell_choice(*run, run->verdict->best_id)}});
-  }
-  answer.found = !answer.json.empty();
-  if (!answer.found) answer.text = cache.string() + ": nothing is stored of that name\n";
-  return answer;
+                           {"verdict", to_string(run.verdict->kind)},
+                           {"best", spell_choice(run, run.verdict->best_id)}});
+  });
 }
 
 DbAnswer show_runs(const DbRequest& request, const fs::path& cache) {
-  Store store = open_store(cache);
-  DbAnswer answer;
-  answer.json = Json::array();
-  for (const StoredRun& stored : runs_of(store, request.arguments)) {
-    const std::optional<TuningRecord> run = store.load(stored.id);
-    if (!run || !run->verdict) continue;
-    answer.text += fmt::format("{}run {}: {}", answer.text.empty() ? "" : "\n", stored.id, answer_text(*run));
-    answer.text += fmt::format("source {}, tag {}; tuned on {} by regtune {}, {} budgets\n", run->source_path,
-                               run->source_hash, run->host, run->regtune_version, run->trials.size());
-    answer.json.push_back(record_json(*run));
-  }
-  answer.found = !answer.json.empty();
-  if (!answer.found) answer.text = cache.string() + ": nothing is stored of that name\n";
-  return answer;
+  return answer_of_runs(request, cache, [](const StoredRun& stored, const TuningRecord& run, DbAnswer& answer) {
+    answer.text += fmt::format("{}run {}: {}", answer.text.empty() ? "" : "\n", stored.id, answer_text(run));
+    answer.text += fmt::format("source {}, tag {}; tuned on {} by regtune {}, {} budgets\n", run.source_path,
+                               run.source_hash, run.host, run.regtune_version, run.trials.size());
+    answer.json.push_back(record_json(run));
+  });
 }
 
 const char* word_of(MergedRun::Fate fate) {

@@ -67,8 +67,7 @@ std::string spell_budgets(const DistinctCode& code) {
       std::any_of(by_choice.begin(), by_choice.end(), [](const auto& entry) { return entry.first.is_authors(); });
   std::vector<std::string> pieces;
   for (const auto& [choice, policies] : by_choice)
-    if (!authors || choice.is_authors())
-      pieces.push_back(choice.is_authors() ? spell(policies) : fmt::format("{}: {}", spell(choice), spell(policies)));
+    if (!authors || choice.is_authors()) pieces.push_back(spell_around(spell(policies), choice, ": "));
   return fmt::format("{}", fmt::join(pieces, "; "));
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "chart_frame.hpp"
-#include "codes_table.hpp"
+#include "html_codes_table.hpp"
 #include "html_report_css.hpp"
 #include "html_report_js.hpp"
 #include "markup.hpp"

@@ -7,6 +7,7 @@
 
 #include "authors_bound.hpp"
 #include "decide.hpp"
+#include "distinct_codes.hpp"
 #include "nvcc_text.hpp"
 #include "policy.hpp"
 #include "terminal.hpp"
@@ -211,7 +212,7 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
   text +=
       fmt::format("compiled {} variants{} -> {} distinct codes\n", record.trials.size() - failed - inferred,
                   inferred == 0 ? "" : fmt::format(", {} caps taken to give the code of those around them", inferred),
-                  code_rows(record).size());
+                  distinct_codes(record).size());
   text += table_of_codes(record, style);
   if (style.plot) text += time_plot(record, style);
   text += "\n";

@@ -13,7 +13,7 @@ Phase stored_phase(RacePhase phase) {
   return phase == RacePhase::other_way ? Phase::other_way : Phase::race;
 }
 
-std::size_t distinct_codes(const TuningRecord& record) {
+std::size_t codes_so_far(const TuningRecord& record) {
   return static_cast<std::size_t>(std::count_if(record.trials.begin(), record.trials.end(), [](const Trial& trial) {
     return trial.facts && !std::holds_alternative<SameCodeAs>(trial.outcome);
   }));
@@ -32,7 +32,7 @@ void RunLog::on_compiled(std::size_t done, std::size_t of) {
   if (done < of) all_compiled_.reset();
   if (done == of && !all_compiled_) all_compiled_ = Clock::now();
   if (phase_) return show_race();
-  progress_.update(fmt::format("compiled {} of {}, {} distinct codes", done, of, distinct_codes(record_)), done, of);
+  progress_.update(fmt::format("compiled {} of {}, {} distinct codes", done, of, codes_so_far(record_)), done, of);
 }
 
 void RunLog::on_entered(int id) {

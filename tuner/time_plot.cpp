@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "distinct_codes.hpp"
+
 namespace regtune {
 namespace {
 
@@ -28,14 +30,12 @@ struct Point {
 std::vector<Point> points_of(const TuningRecord& record) {
   std::vector<Point> points;
   const bool improved = record.verdict && record.verdict->kind == Verdict::Kind::improved;
-  for (const CodeRow& row : code_rows(record)) {
-    const Measurement* measured = measurement_of(*row.timed);
-    if (!measured || measured->time_ms.median <= 0) continue;
-    const StaticFacts& facts = *row.timed->facts;
-    Mark mark = facts.spill_store_bytes + facts.spill_load_bytes > 0 ? Mark::spills : Mark::plain;
-    if (row_holds(row, 0)) mark = Mark::author;
-    if (improved && row_holds(row, record.verdict->best_id)) mark = Mark::best;
-    points.push_back({facts.registers_per_thread, measured->time_ms.median, mark});
+  for (const DistinctCode& code : distinct_codes(record)) {
+    if (!code.measured) continue;
+    Mark mark = code.spills() ? Mark::spills : Mark::plain;
+    if (code.holds(0)) mark = Mark::author;
+    if (improved && code.holds(record.verdict->best_id)) mark = Mark::best;
+    points.push_back({code.timed->facts->registers_per_thread, code.measured->time_ms.median, mark});
   }
   return points;
 }

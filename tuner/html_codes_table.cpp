@@ -1,4 +1,4 @@
-#include "codes_table.hpp"
+#include "html_codes_table.hpp"
 
 #include <fmt/format.h>
 
