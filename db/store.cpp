@@ -46,7 +46,8 @@ void require_running(Database& database, std::int64_t run) {
   if (!select.bind(run).step()) {
     database.refuse("no longer holds run " + std::to_string(run) + " (was the file replaced?): tune again");
   }
-  if (select.text(0) != "running") database.refuse("holds run " + std::to_string(run) + " as finished already");
+  if (select.text(0) != "running")
+    database.refuse("holds run " + std::to_string(run) + " as finished already: tune again");
 }
 
 }  // namespace

@@ -183,7 +183,8 @@ class CodeCopy {
   std::int64_t choice_id() {
     if (results_.integer(30) == 0) return 0;
     Statement find(to_, "SELECT id FROM source_choice WHERE choice_hash = ?");
-    if (!find.bind(results_.text(6)).step()) to_.refuse("misses a source choice that was just written");
+    if (!find.bind(results_.text(6)).step())
+      to_.refuse("misses a source choice that was just written; is another program changing it? Merge it again");
     return find.integer(0);
   }
 
@@ -236,7 +237,9 @@ Database open_foreign(const fs::path& file) {
     throw Error(ErrorKind::file_not_found, file.string() + ": is not there; name a cache file");
   Database database = Database::open(file, Database::Mode::read_only);
   if (schema_state(database) != SchemaState::current)
-    throw Error(ErrorKind::file_not_found, file.string() + ": holds nothing, or is of an earlier schema version");
+    throw Error(
+        ErrorKind::file_not_found,
+        file.string() + ": holds nothing, or is of an earlier schema version; tune into it once with this regtune");
   return database;
 }
 

@@ -20,10 +20,14 @@ namespace fs = std::filesystem;
 Database open_cache(const fs::path& file, Database::Mode mode) {
   std::error_code error;
   if (!fs::exists(file, error))
-    throw Error(ErrorKind::file_not_found, file.string() + ": there is no cache there yet; the first tuning makes one");
+    throw Error(
+        ErrorKind::file_not_found,
+        file.string() +
+            ": there is no cache there yet; tune a kernel, which makes one, or name another file with --cache FILE");
   Database database = Database::open(file, mode);
   if (mode == Database::Mode::read_write_create) bring_forward(database);
-  if (schema_state(database) != SchemaState::current) database.refuse("holds nothing, or is of an earlier version");
+  if (schema_state(database) != SchemaState::current)
+    database.refuse("holds nothing, or is of an earlier version: tune into it once, which brings it forward");
   return database;
 }
 

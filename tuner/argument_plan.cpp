@@ -26,7 +26,8 @@ constexpr std::int64_t kMostFileBytes = 256 << 20;  // of a variable or a struct
 std::int64_t length_for(const Expression& length, const Sizes& names) {
   const std::int64_t elements = evaluate_size(length, names);
   if (elements < 0)
-    refuse_launch(length.origin, fmt::format("{} gives a negative length: {}", in_quotes(length.text), elements));
+    refuse_launch(length.origin, fmt::format("{} gives a negative length: {}; write one of 0 or more",
+                                             in_quotes(length.text), elements));
   return elements;
 }
 
@@ -112,8 +113,9 @@ ParameterPlan ArgumentPlanner::parameter(const KernelParameter& parameter, const
     const auto size = static_cast<std::size_t>(parameter.size_bytes);
     const bool fits = plan.fills_all ? plan.bytes.size() == size : plan.bytes.size() <= size;
     if (!fits)
-      refuse(argument.origin, fmt::format("{} takes {} bytes of type {}, and these are {}", parameter.name, size,
-                                          parameter.type.empty() ? "unknown" : parameter.type, plan.bytes.size()));
+      refuse(argument.origin,
+             fmt::format("{} takes {} bytes of type {}, and these are {}; write every field, with its C type",
+                         parameter.name, size, parameter.type.empty() ? "unknown" : parameter.type, plan.bytes.size()));
     plan.bytes.resize(size, '\0');
     return plan;
   }
@@ -223,8 +225,8 @@ std::string ArgumentPlanner::encoded(const Expression& expression, ElementType t
   const std::string figures = std::visit([](auto figure) { return fmt::format("{}", figure); }, value);
   if (!bytes) {
     refuse(expression.origin,
-           fmt::format("{} gives {}, and {} {} holds {}{}", in_quotes(expression.text), figures, to_string(type), name,
-                       is_floating(type) ? "" : "the integers ", range_text(type)));
+           fmt::format("{} gives {}, and {} {} holds {}{}; write a value within", in_quotes(expression.text), figures,
+                       to_string(type), name, is_floating(type) ? "" : "the integers ", range_text(type)));
   }
   if (text != nullptr) *text = type == ElementType::boolean ? ((*bytes)[0] != 0 ? "true" : "false") : figures;
   return *bytes;
@@ -270,12 +272,12 @@ std::string ArgumentPlanner::file_bytes(const ArgumentDescription& argument) con
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error)
-    throw Error(ErrorKind::file_not_found, fmt::format("{}: there is no file {}; the path is relative to the source's "
-                                                       "folder",
+    throw Error(ErrorKind::file_not_found, fmt::format("{}: there is no file {}; write its path relative to the "
+                                                       "source's folder",
                                                        argument.origin.text, path.string()));
   if (size > static_cast<std::uintmax_t>(kMostFileBytes))
-    refuse(argument.origin, fmt::format("{} holds {} bytes; a variable or structure takes at most {}", path.string(),
-                                        size, kMostFileBytes));
+    refuse(argument.origin, fmt::format("{} holds {} bytes; a variable or structure takes at most {}; make it a buffer",
+                                        path.string(), size, kMostFileBytes));
   return read_buffer_file(path);
 }
 
@@ -316,7 +318,7 @@ StructPlan ArgumentPlanner::structure(const std::string& name, const ArgumentDes
                                        offset, end));
     if (offset > kMostFileBytes || offset % alignment != 0)
       refuse(field.origin, fmt::format("offset {}: a field of {} bytes begins at a multiple of them, and at {} at the "
-                                       "most",
+                                       "most; leave it out, and C's own place is taken",
                                        offset, alignment, kMostFileBytes));
     plan.bytes.resize(static_cast<std::size_t>(offset), '\0');
     plan.bytes += bytes;

@@ -70,7 +70,8 @@ std::string_view numpy_type(ElementType type) {
 // The upper end of a range of integers may be the first number that no longer fits.
 void check_range(const std::string& text, double low, double high, ElementType type, const Origin& origin) {
   if (low >= lowest(type) && high <= highest(type) + (is_floating(type) ? 0 : 1)) return;
-  refuse(origin, fmt::format("init = {}: {} holds {}", in_quotes(text), to_string(type), range_text(type)));
+  refuse(origin,
+         fmt::format("init = {}: {} holds {}; choose ends within", in_quotes(text), to_string(type), range_text(type)));
 }
 
 // "mod(n // 2)" -> its number.
@@ -82,7 +83,8 @@ std::optional<double> one_number(const std::string& text, std::string_view funct
   const std::int64_t value =
       evaluate_size({text.substr(function.size() + 1, text.size() - function.size() - 2), origin}, names);
   if (value < 1)
-    refuse(origin, fmt::format("init = {}: there are no numbers from 0 to {}", in_quotes(text), value - 1));
+    refuse(origin,
+           fmt::format("init = {}: there are no numbers from 0 to {}; write 1 or more", in_quotes(text), value - 1));
   const auto number = static_cast<double>(value);
   check_range(text, 0, number, type, origin);
   return number;
@@ -102,13 +104,15 @@ BufferInit parse_buffer_init(const std::string& text, ElementType type, const Si
     const auto range = two_numbers(text, word);
     if (!range) continue;
     const auto [low, high] = *range;
-    if (low > high) refuse(origin, fmt::format("init = {}: the lower end comes first", in_quotes(text)));
+    if (low > high)
+      refuse(origin, fmt::format("init = {}: the lower end comes first; write uniform(0, 1), say", in_quotes(text)));
     check_range(text, low, high, type, origin);
     return {kind, low, high, {}};
   }
   if (const auto moments = two_numbers(text, "normal")) {
     const auto [mean, deviation] = *moments;
-    if (deviation < 0) refuse(origin, fmt::format("init = {}: the standard deviation is negative", in_quotes(text)));
+    if (deviation < 0)
+      refuse(origin, fmt::format("init = {}: the standard deviation is negative; write 0 or more", in_quotes(text)));
     check_range(text, mean, mean, type, origin);
     return {Kind::normal, mean, deviation, {}};
   }
@@ -125,7 +129,7 @@ void check_data_file(const std::filesystem::path& path, const std::string& buffe
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     throw Error(ErrorKind::file_not_found,
-                fmt::format("{}: there is no file {}; the path is relative to the source's folder", origin.text,
+                fmt::format("{}: there is no file {}; write its path relative to the source's folder", origin.text,
                             path.string()));
   }
   if (path.extension() == ".npy") {
@@ -136,17 +140,23 @@ void check_data_file(const std::filesystem::path& path, const std::string& buffe
                          path.string(), header.type, buffer, to_string(type), numpy_type(type)));
     }
     if (header.count != count) {
-      refuse(origin,
-             fmt::format("{} holds {} elements, and the buffer {} has {}", path.string(), header.count, buffer, count));
+      refuse(
+          origin,
+          fmt::format("{} holds {} elements, and the buffer {} has {}; write the buffer's length so, or the file anew",
+                      path.string(), header.count, buffer, count));
     }
     return;
   }
-  if (path.extension() != ".bin") refuse(origin, fmt::format("{}: a data file ends in .npy or .bin", path.string()));
+  if (path.extension() != ".bin")
+    refuse(origin,
+           fmt::format("{}: a data file ends in .npy or .bin; rename it, or save it with numpy.save", path.string()));
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   const auto wanted = static_cast<std::uintmax_t>(count * size_bytes(type));
   if (error || bytes != wanted) {
-    refuse(origin, fmt::format("{} holds {} bytes, and the buffer {} has {} ({} x {})", path.string(), bytes, buffer,
-                               wanted, count, to_string(type)));
+    refuse(origin,
+           fmt::format(
+               "{} holds {} bytes, and the buffer {} has {} ({} x {}); write the buffer's length so, or the file anew",
+               path.string(), bytes, buffer, wanted, count, to_string(type)));
   }
 }
 

@@ -130,9 +130,11 @@ struct CheckedCode {
 };
 
 Error not_compiled(const CompileUnit& unit, const CompiledCode& code, CompilePool& pool) {
-  return Error(ErrorKind::source_not_compiled,
-               fmt::format("{}: {} does not compile it for {}:\n{}", unit.source.path.string(),
-                           pool.identity(unit.front_end).name, unit.architecture, code.failure));
+  return Error(
+      ErrorKind::source_not_compiled,
+      fmt::format(
+          "{}: {} does not compile it for {}; mend the lines below, or give your build's options behind --:\n{}",
+          unit.source.path.string(), pool.identity(unit.front_end).name, unit.architecture, code.failure));
 }
 
 CheckedCode compile_by_nvcc_instead(const CompilationRequest& request, const Error& refusal, CompilePool& pool,

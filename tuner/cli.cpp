@@ -49,7 +49,7 @@ void refuse_misspelt_command(const Arguments& arguments) {
 
 void refuse_compiler_options(const Subcommand& command, const Arguments& behind) {
   if (behind.empty() || command.why_no_compiler_options.empty()) return;
-  throw Error(ErrorKind::usage, fmt::format("regtune {} {} and takes no compiler options: {}", command.name,
+  throw Error(ErrorKind::usage, fmt::format("regtune {} {} and takes no compiler options; leave out {}", command.name,
                                             command.why_no_compiler_options, fmt::join(behind, " ")));
 }
 
@@ -101,7 +101,7 @@ std::string text_about(const std::string& topic) {
   if (const Subcommand* command = find_subcommand(topic)) return help_text(*command);
   std::vector<std::string> topics = command_names();
   topics.insert(topics.end(), {"exit-codes", "man"});
-  throw Error(ErrorKind::usage, fmt::format("regtune help {}: there is help on {}{}", topic, fmt::join(topics, ", "),
+  throw Error(ErrorKind::usage, fmt::format("regtune help {}: name one of {}{}", topic, fmt::join(topics, ", "),
                                             did_you_mean(topic, topics)));
 }
 
@@ -109,7 +109,7 @@ std::string completion_text(const std::string& shell) {
   const std::optional<std::string> text = completion_of(shell);
   if (text) return *text;
   const Subjects& subjects = subcommand(CliCommand::completion).subjects;
-  throw Error(ErrorKind::usage, fmt::format("regtune completion {}: there are {}{}", shell, subjects.what,
+  throw Error(ErrorKind::usage, fmt::format("regtune completion {}: name one of {}{}", shell, subjects.what,
                                             did_you_mean(shell, subjects.words)));
 }
 
@@ -130,7 +130,7 @@ void fill(Command& command, CliCommand which, const CliValues& values, const Com
   if (!values.subjects().empty()) add_compile_commands(compiler, values, values.subject(), command.notes);
   if (values.flag("show-source")) {
     if (values.subjects().size() > 1)
-      throw Error(ErrorKind::usage, fmt::format("--show-source shows one file at a time, and there are {}: {}",
+      throw Error(ErrorKind::usage, fmt::format("--show-source shows one file at a time; name one of these {}: {}",
                                                 values.subjects().size(), fmt::join(values.subjects(), " ")));
     command.what = show_source_request(values, compiler);
     return;

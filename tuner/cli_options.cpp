@@ -127,13 +127,13 @@ po::variables_map parse(const Subcommand& command, const Arguments& arguments) {
 void require_number(const Subcommand& command, const Arguments& given) {
   const Subjects& wanted = command.subjects;
   if (given.size() < wanted.least)
-    throw Error(ErrorKind::usage, fmt::format("{} is missing: regtune {} {}; {}", wanted.what, command.name,
+    throw Error(ErrorKind::usage, fmt::format("{} is missing; write regtune {} {}; {}", wanted.what, command.name,
                                               command.synopsis, where_to_read(command)));
   if (given.size() > wanted.most && wanted.most == 0)
     throw Error(ErrorKind::usage,
-                fmt::format("regtune {} takes options only, and there is: {}", command.name, fmt::join(given, " ")));
+                fmt::format("regtune {} takes options only; leave out {}", command.name, fmt::join(given, " ")));
   if (given.size() > wanted.most)
-    throw Error(ErrorKind::usage, fmt::format("one {} at a time, and there are {}: {}", wanted.what, given.size(),
+    throw Error(ErrorKind::usage, fmt::format("one {} at a time; name one of these {}: {}", wanted.what, given.size(),
                                               fmt::join(given, " ")));
 }
 
@@ -195,7 +195,7 @@ void require_known(const Config& config) {
                          command ? "regtune " + command->name : "any command of regtune",
                          did_you_mean(entry.option, command ? option_names(*command) : all_options)));
     if (entry.option == "help" || entry.option == "no-config")
-      refuse(config, entry, fmt::format("{} belongs on the command line", entry.option));
+      refuse(config, entry, fmt::format("{} belongs on the command line; leave it out here", entry.option));
   }
 }
 
@@ -214,7 +214,7 @@ CliValues parse_options(const Subcommand& command, const Arguments& arguments, c
     if (const auto given = parsed.find(name); given != parsed.end() && !given->second.defaulted()) continue;
     const bool is_flag = !find_option(command, name)->takes_value();
     if (is_flag != entry->on.has_value())
-      refuse(config, *entry, fmt::format("{} takes {}", name, is_flag ? "true or false" : "a value"));
+      refuse(config, *entry, fmt::format("{} takes {}; write it so", name, is_flag ? "true or false" : "a value"));
     try {
       const po::variables_map one = parse(command, words_of(*entry));
       if (one.count(name) == 1) values[name] = value_of(one[name]);

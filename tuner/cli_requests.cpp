@@ -118,7 +118,7 @@ bool explain_value(const CliValues& values) {
   if (!values.flag("explain")) return false;
   if (values.flag("json") && values.is_from_config("explain")) return false;
   if (values.flag("json"))
-    throw Error(ErrorKind::usage, "--explain is text; the document that --json gives holds all that it says");
+    throw Error(ErrorKind::usage, "--explain is text; leave it out, for --json holds all that it says");
   return true;
 }
 
@@ -267,10 +267,10 @@ DbRequest db_request(const CliValues& values) {
   request.codes = values.flag("codes");
   const bool takes_arguments = request.verb != DbVerb::prune && request.verb != DbVerb::vacuum;
   if (!takes_arguments && !request.arguments.empty())
-    throw Error(ErrorKind::usage, fmt::format("regtune db {}: is about the cache, which --cache names, and not {}",
+    throw Error(ErrorKind::usage, fmt::format("regtune db {}: is about the cache, which --cache names; leave out {}",
                                               values.subject(), fmt::join(request.arguments, " ")));
   if (request.verb != DbVerb::prune && (request.older_than_days || request.codes))
-    throw Error(ErrorKind::usage, "--older-than and --codes belong to regtune db prune");
+    throw Error(ErrorKind::usage, "--older-than and --codes belong to regtune db prune; leave them out");
   return request;
 }
 

@@ -48,21 +48,23 @@ std::optional<std::uint64_t> CliValues::unsigned_integer(const std::string& name
 std::optional<int> CliValues::integer_in(const std::string& name, int low, int high) const {
   const std::optional<int> value = integer(name);
   if (value && (*value < low || *value > high))
-    throw Error(ErrorKind::usage, fmt::format("{} {}: must lie between {} and {}", spell(name), *value, low, high));
+    throw Error(ErrorKind::usage,
+                fmt::format("{} {}: must lie between {} and {}; choose such a number", spell(name), *value, low, high));
   return value;
 }
 
 std::optional<int> CliValues::count(const std::string& name) const {
   const std::optional<int> value = integer(name);
   if (value && *value < 0)
-    throw Error(ErrorKind::usage, fmt::format("{} {}: must not be negative", spell(name), *value));
+    throw Error(ErrorKind::usage, fmt::format("{} {}: must not be negative; choose 0 or more", spell(name), *value));
   return value;
 }
 
 std::optional<double> CliValues::number_in(const std::string& name, double low, double high) const {
   const std::optional<double> value = given<double>(name);
   if (value && !(*value >= low && *value <= high))  // not a number lies nowhere
-    throw Error(ErrorKind::usage, fmt::format("{} {}: must lie between {} and {}", spell(name), *value, low, high));
+    throw Error(ErrorKind::usage,
+                fmt::format("{} {}: must lie between {} and {}; choose such a number", spell(name), *value, low, high));
   return value;
 }
 

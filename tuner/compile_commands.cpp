@@ -163,7 +163,7 @@ Words shell_words(const std::string& command) {
 CompilerArguments from_compile_commands(const fs::path& database, const fs::path& source) {
   const std::optional<std::string> text = read_text(database);
   if (!text)
-    throw Error(ErrorKind::file_not_found, fmt::format("--compile-commands {}: cannot be read; CMake writes one with "
+    throw Error(ErrorKind::file_not_found, fmt::format("--compile-commands {}: cannot be read; make one with cmake "
                                                        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
                                                        database.string()));
   return from_compile_commands_text(*text, database, source);
@@ -180,7 +180,9 @@ CompilerArguments from_compile_commands_text(const std::string& text, const fs::
     }
   } catch (const std::exception& broken) {  // of the JSON library or ours
     throw Error(ErrorKind::usage,
-                fmt::format("--compile-commands {}: not a compilation database: {}", database.string(), broken.what()));
+                fmt::format("--compile-commands {}: not a compilation database ({}); make one with cmake "
+                            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+                            database.string(), broken.what()));
   }
   throw Error(ErrorKind::file_not_found,
               fmt::format("--compile-commands {}: it does not say how {} is compiled; is the file part of that build? "

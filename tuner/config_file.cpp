@@ -71,7 +71,7 @@ Config config_from_text(const std::string& text, const fs::path& file) {
   } catch (const toml::parse_error& error) {
     refuse(file, error.source().begin.line, fmt::format("not valid TOML: {}", error.description()));
   } catch (const TomlAssertion&) {
-    refuse(file, line_of_bad_header(text), "not valid TOML: a table is headed [name]");
+    refuse(file, line_of_bad_header(text), "not valid TOML: write [name] at the head of a table");
   }
   Config config{file, {}};
   for (const auto& [key, node] : table) {

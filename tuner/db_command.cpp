@@ -117,7 +117,8 @@ MergeReport merge(const fs::path& file, const fs::path& cache) {
   const Json json = Json::parse(in, nullptr, false);
   const TuningRecord run = record_from_json(json, file.string());
   if (!run.gpu || !run.verdict)
-    throw Error(ErrorKind::bad_description, file.string() + ": a run that timed nothing says nothing to look up");
+    throw Error(ErrorKind::bad_description,
+                file.string() + ": a run that timed nothing says nothing to look up; record one beside a GPU");
   return merge_run(run, cache);
 }
 
@@ -197,7 +198,7 @@ DbVerb db_verb_from_string(const std::string& name) {
   for (const auto& [known, verb] : kVerbs)
     if (name == known) return verb;
   throw Error(ErrorKind::usage,
-              fmt::format("regtune db {}: there are list, show, merge, prune, verify and vacuum", name));
+              fmt::format("regtune db {}: name one of list, show, merge, prune, verify and vacuum", name));
 }
 
 DbAnswer look_after_db(const DbRequest& request) {

@@ -53,8 +53,7 @@ std::vector<DescriptionComment> description_comments(std::string_view source_tex
 std::string side_file_text(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
-    throw Error(ErrorKind::bad_description,
-                fmt::format("{}: not a regular file; a description is a TOML file", path.string()));
+    throw Error(ErrorKind::bad_description, fmt::format("{}: not a regular file; name a TOML file", path.string()));
   }
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxDescriptionBytes + 1, '\0');
@@ -133,7 +132,8 @@ void check_tune(const LaunchDescription& description) {
                                        "space; leave out values",
                                        product, max_combinations));
     if (std::count(description.block_macros.begin(), description.block_macros.end(), macro.name) > 0)
-      refuse(macro.origin, fmt::format("{} is the block_macro too; its values are the blocks", in_quotes(macro.name)));
+      refuse(macro.origin, fmt::format("{} is the block_macro too; leave it out here, for its values are the blocks",
+                                       in_quotes(macro.name)));
   }
 }
 

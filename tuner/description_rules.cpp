@@ -31,7 +31,7 @@ unsigned block_extent(std::string_view digits, const Origin& origin) {
   unsigned value = 0;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || stop != digits.data() + digits.size()) {
-    refuse_launch(origin, fmt::format("a block of {} threads; CUDA allows at most 1024", in_quotes(digits)));
+    refuse_launch(origin, fmt::format("a block of {} threads; choose at most 1024", in_quotes(digits)));
   }
   return value;
 }
@@ -40,7 +40,7 @@ void check_block(const Dim3& block, const Origin& origin) {
   if (block.volume() == 0) refuse_launch(origin, "a block of 0 threads; write at least 1, usually a multiple of 32");
   if (block.x > 1024 || block.y > 1024 || block.z > 64 || block.volume() > 1024) {
     refuse_launch(origin,
-                  fmt::format("a block of {} x {} x {} threads; CUDA allows at most 1024 x 1024 x 64, and 1024 in all",
+                  fmt::format("a block of {} x {} x {} threads; choose at most 1024 x 1024 x 64, and 1024 in all",
                               block.x, block.y, block.z));
   }
 }
@@ -84,10 +84,10 @@ Dim3 parse_block(std::string_view text, const Origin& origin) {
   Dim3 block;
   unsigned* const extents[] = {&block.x, &block.y, &block.z};
   if (parts.size() > std::size(extents))
-    refuse(origin, fmt::format("{}: a block has at most three dimensions", in_quotes(text)));
+    refuse(origin, fmt::format("{}: a block has at most three dimensions; write \"8x8x4\", say", in_quotes(text)));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].starts_with('-'))
-      refuse_launch(origin, fmt::format("{}: a block cannot be negative", in_quotes(text)));
+      refuse_launch(origin, fmt::format("{}: a block cannot be negative; write 1 thread or more", in_quotes(text)));
     if (parts[i].empty() || parts[i].find_first_not_of("0123456789") != std::string_view::npos) {
       refuse(origin, fmt::format("{} is not a block; write 256, \"32x8\" or \"8x8x4\"", in_quotes(text)));
     }
@@ -103,7 +103,7 @@ void add_block(std::vector<Dim3>& blocks, const Dim3& block) {
 
 void check_size_name(std::string_view name, const Origin& origin) {
   if (const auto reason = why_not_a_size_name(name)) {
-    refuse(origin, fmt::format("{} cannot name a size: it {}", in_quotes(name), *reason));
+    refuse(origin, fmt::format("{} cannot name a size: it {}; choose another name", in_quotes(name), *reason));
   }
 }
 
@@ -120,7 +120,8 @@ void add_macro_value(TunedName& macro, const std::string& value) {
   const std::string_view line_enders("\n\r\0", 3);
   if (value.find_first_of(line_enders) != std::string::npos || value.ends_with('\\') ||
       value.find("/*") != std::string::npos || value.find("//") != std::string::npos)
-    refuse(macro.origin, fmt::format("{} cannot be a macro's value: one line, without comments", in_quotes(value)));
+    refuse(macro.origin,
+           fmt::format("{} cannot be a macro's value; write it in one line, without comments", in_quotes(value)));
   if (std::find(macro.values.begin(), macro.values.end(), value) == macro.values.end()) macro.values.push_back(value);
 }
 

@@ -69,7 +69,10 @@ NvrtcRequest device_code_request(const WorkloadPlan& plan, const std::string& ar
 
 CompiledCode compile_device_code(CompilePool& pool, const WorkloadPlan& plan, const std::string& architecture) {
   CompiledCode code = pool.prepare({0, device_code_request(plan, architecture, pool.identity()), {}, true});
-  if (!code.compiled) throw Error(ErrorKind::internal, "regtune's own device code does not compile: " + code.failure);
+  if (!code.compiled)
+    throw Error(
+        ErrorKind::internal,
+        "regtune's own device code does not compile; report it with what regtune doctor --json says: " + code.failure);
   return code;
 }
 
@@ -132,15 +135,20 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
   plan_request_["never_restore"] = never_restore;
   const Message reply = ask(plan_request_, kStartLimitMs);
   if (!reply.contains("ok"))
-    throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));
+    throw Error(ErrorKind::gpu_failed,
+                fmt::format("making the buffers on the GPU failed; choose smaller sizes, or end what else uses it: {}",
+                            reply.dump()));
 }
 
 void Device::restart() {
   ++restarts_;
   start();
-  if (!state()) throw Error(ErrorKind::gpu_failed, "the GPU did not come back after a fault: " + why_not_);
+  if (!state())
+    throw Error(ErrorKind::gpu_failed,
+                "the GPU did not come back after a fault; look at dmesg and nvidia-smi: " + why_not_);
   if (const Message reply = ask(plan_request_, kStartLimitMs); !reply.contains("ok"))
-    throw Error(ErrorKind::gpu_failed, "making the buffers again after a fault failed: " + reply.dump());
+    throw Error(ErrorKind::gpu_failed,
+                "making the buffers again after a fault failed; look at dmesg and nvidia-smi: " + reply.dump());
   if (reference_) run_reference();
   if (reference_run_) run_warm_up(warm_up_ms_);
 }

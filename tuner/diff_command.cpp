@@ -101,8 +101,9 @@ DiffResult compare_runs(const DiffRequest& request) {
   if (result.compared.empty())
     throw Error(
         ErrorKind::file_not_found,
-        fmt::format("{} and {} hold no run of one kernel and sizes:\n  {}\n  {}", request.subjects[0],
-                    request.subjects[1], fmt::join(result.only_before, "\n  "), fmt::join(result.only_after, "\n  ")));
+        fmt::format("{} and {} hold no run of one kernel and sizes; choose others with --set or --kernel:\n  {}\n  {}",
+                    request.subjects[0], request.subjects[1], fmt::join(result.only_before, "\n  "),
+                    fmt::join(result.only_after, "\n  ")));
   return result;
 }
 

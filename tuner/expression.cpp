@@ -70,7 +70,7 @@ Number number_operand(lua_State* lua, int index) {
   const Boxed value = boxed(lua, index);
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
   if (const auto* real = std::get_if<double>(&value)) return *real;
-  luaL_error(lua, "a %s is not a number", luaL_typename(lua, index));
+  luaL_error(lua, "a %s is not a number; write one, or a size's name", luaL_typename(lua, index));
   return std::int64_t{0};
 }
 
@@ -87,18 +87,18 @@ double real(Number value) {
 }
 
 [[noreturn]] void overflow(lua_State* lua) {
-  luaL_error(lua, "the result does not fit in 64 bits");
+  luaL_error(lua, "the result does not fit in 64 bits; choose smaller sizes");
   std::abort();  // luaL_error does not return, but C cannot say so.
 }
 
 std::int64_t floor_quotient(lua_State* lua, std::int64_t a, std::int64_t b) {
-  if (b == 0) luaL_error(lua, "division by zero");
+  if (b == 0) luaL_error(lua, "division by zero; write a divisor of 1 or more");
   if (a == std::numeric_limits<std::int64_t>::min() && b == -1) overflow(lua);
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
 std::int64_t shifted(lua_State* lua, std::int64_t a, std::int64_t by, bool left) {
-  if (by < 0) luaL_error(lua, "a shift by a negative number");
+  if (by < 0) luaL_error(lua, "a shift by a negative number; write 0 or more");
   if (!left) return by > 63 ? (a < 0 ? -1 : 0) : a >> by;
   if (a == 0) return 0;
   if (by > 62) overflow(lua);
@@ -108,7 +108,7 @@ std::int64_t shifted(lua_State* lua, std::int64_t a, std::int64_t by, bool left)
 }
 
 std::int64_t ceil_quotient(lua_State* lua, std::int64_t a, std::int64_t b) {
-  if (b <= 0) luaL_error(lua, "ceil_div and round_up need a positive second number");
+  if (b <= 0) luaL_error(lua, "ceil_div and round_up need a positive second number; write 1 or more");
   return a / b + (a % b > 0 ? 1 : 0);
 }
 
@@ -182,7 +182,7 @@ int arithmetic(lua_State* lua) {
       result = floor_quotient(lua, a, b);
       break;
     case '%':
-      if (b == 0) luaL_error(lua, "division by zero");
+      if (b == 0) luaL_error(lua, "division by zero; write a divisor of 1 or more");
       result = b == -1 ? 0 : a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
       break;
     case '<':
@@ -258,14 +258,15 @@ int unknown_name(lua_State* lua) {
   std::int64_t value = 0;
   const auto [stop, error] = std::from_chars(digits, end, value, hexadecimal ? 16 : 10);
   if (error == std::errc::result_out_of_range)
-    return luaL_error(lua, "the number %s does not fit in 64 bits", name + 1);
-  if (error != std::errc{} || stop != end || *digits == '-') return luaL_error(lua, "malformed number '%s'", name + 1);
+    return luaL_error(lua, "the number %s does not fit in 64 bits; write a smaller one", name + 1);
+  if (error != std::errc{} || stop != end || *digits == '-')
+    return luaL_error(lua, "malformed number '%s'; write it as 24, 0x18 or 2.5", name + 1);
   push_checked(lua, value);
   return 1;
 }
 
 void too_long(lua_State* lua, lua_Debug*) {
-  luaL_error(lua, "takes too long; an expression cannot loop");
+  luaL_error(lua, "takes too long; write arithmetic alone");
 }
 
 void set_operator(lua_State* lua, const char* event, lua_CFunction function, char operation) {
@@ -354,7 +355,8 @@ bool is_letter(char c) {
 // "return <text>" with integer literals turned into names; strings, tables and comments are not let through.
 std::string chunk_of(const Expression& expression) {
   const std::string& text = expression.text;
-  if (text.size() > max_text_bytes) refuse(expression, fmt::format("longer than {} characters", max_text_bytes));
+  if (text.size() > max_text_bytes)
+    refuse(expression, fmt::format("longer than {} characters; write a shorter one", max_text_bytes));
   std::string chunk = "return ";
   std::size_t at = 0;
   while (at < text.size()) {
@@ -395,12 +397,15 @@ std::string explained(std::string message, const Sizes& names) {
     const std::size_t colon = message.find(": ");
     if (colon != std::string::npos) message.erase(0, colon + 2);
   }
-  if (message.find("not enough memory") != std::string::npos)
-    return "takes too much memory; only arithmetic is meant here";
-  if (!message.starts_with("unknown name")) return message;
+  if (message.find("not enough memory") != std::string::npos) return "takes too much memory; write arithmetic alone";
+  if (!message.starts_with("unknown name")) {
+    // Lua's own messages say what it stopped at and no more.
+    const bool ours = message.find("; ") != std::string::npos;
+    return ours ? message : message + "; write numbers, names, operators and ceil_div, round_up, min, max";
+  }
   std::string known;
   for (const auto& [name, value] : names) known += name + ", ";
-  return fmt::format("{}; known here: {}ceil_div, round_up, min, max", message, known);
+  return fmt::format("{}; choose of {}ceil_div, round_up, min, max", message, known);
 }
 
 struct Value {
@@ -412,7 +417,7 @@ std::vector<Value> run_expression(const Expression& expression, const Sizes& nam
   const std::string chunk = chunk_of(expression);
   std::size_t budget = max_memory_bytes;
   const std::unique_ptr<lua_State, decltype(&lua_close)> lua(lua_newstate(allocate, &budget), lua_close);
-  if (lua == nullptr) refuse(expression, "no memory to evaluate it");
+  if (lua == nullptr) refuse(expression, "no memory to evaluate it; end what else uses the machine's memory");
   Run run{.chunk = chunk.data(), .chunk_bytes = chunk.size(), .names = &names, .values = {}};
   lua_pushcfunction(lua.get(), protected_run);
   lua_pushlightuserdata(lua.get(), &run);
@@ -422,7 +427,7 @@ std::vector<Value> run_expression(const Expression& expression, const Sizes& nam
   }
   if (run.count == 0) refuse(expression, "gives no value; write a number or an expression such as ceil_div(n, block)");
   if (run.count > max_values)
-    refuse(expression, fmt::format("gives {} values; at most {} have a meaning", run.count, max_values));
+    refuse(expression, fmt::format("gives {} values; write at most {}", run.count, max_values));
   std::vector<Value> values;
   for (int index = 0; index < run.count; ++index) {
     values.push_back({run.values[static_cast<std::size_t>(index)], run.types[static_cast<std::size_t>(index)]});
@@ -433,12 +438,14 @@ std::vector<Value> run_expression(const Expression& expression, const Sizes& nam
 std::int64_t integer_of(const Expression& expression, const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value.value)) return *integer;
   const auto* real = std::get_if<double>(&value.value);
-  if (real == nullptr) refuse(expression, fmt::format("gives a {}, not an integer", value.type));
+  if (real == nullptr)
+    refuse(expression,
+           fmt::format("gives a {}, not an integer; write a number, a size's name or arithmetic", value.type));
   const std::optional<std::int64_t> exact = exact_integer(*real);
   if (!exact && std::abs(*real) < 0x1p63) {
     refuse(expression, fmt::format("gives {}, which is not an integer; use // for integer division", *real));
   }
-  if (!exact) refuse(expression, fmt::format("gives {}, which does not fit in 64 bits", *real));
+  if (!exact) refuse(expression, fmt::format("gives {}, which does not fit in 64 bits; choose smaller sizes", *real));
   return *exact;
 }
 
@@ -452,13 +459,15 @@ std::vector<std::int64_t> evaluate_integers(const Expression& expression, const 
 
 std::int64_t evaluate_size(const Expression& expression, const Sizes& names) {
   const std::vector<std::int64_t> integers = evaluate_integers(expression, names);
-  if (integers.size() != 1) refuse(expression, fmt::format("gives {} values where one is wanted", integers.size()));
+  if (integers.size() != 1)
+    refuse(expression, fmt::format("gives {} values where one is wanted; write one", integers.size()));
   return integers.front();
 }
 
 std::variant<std::int64_t, double> evaluate_number(const Expression& expression, const Sizes& names) {
   const std::vector<Value> values = run_expression(expression, names);
-  if (values.size() != 1) refuse(expression, fmt::format("gives {} values where one is wanted", values.size()));
+  if (values.size() != 1)
+    refuse(expression, fmt::format("gives {} values where one is wanted; write one", values.size()));
   const Value& value = values.front();
   if (const auto* truth = std::get_if<bool>(&value.value)) return std::int64_t{*truth ? 1 : 0};
   if (const auto* real = std::get_if<double>(&value.value)) return *real;

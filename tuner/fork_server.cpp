@@ -85,7 +85,8 @@ ForkedWorker ForkServer::finish_spawn() {
   const int descriptor =
       received.state == Channel::State::message ? server_->channel().receive_descriptor(after_ms(kAnswerLimitMs)) : -1;
   if (descriptor < 0)
-    throw Error(ErrorKind::internal, fmt::format("starting a compiler process failed: its parent {}", server_->end()));
+    throw Error(ErrorKind::internal,
+                fmt::format("starting a compiler process failed; try fewer --jobs: its parent {}", server_->end()));
   return {Channel(descriptor), received.message.at("pid").get<pid_t>()};
 }
 

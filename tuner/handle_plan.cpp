@@ -23,7 +23,7 @@ constexpr std::int64_t kHighestPitchedTexture = 65000;
 [[noreturn]] void refuse_no_handle(const KernelParameter& parameter, const ArgumentDescription& argument,
                                    std::string_view what) {
   refuse(argument.origin,
-         fmt::format("{} is no {} but {}, of {} bytes", parameter.name, what,
+         fmt::format("{} is no {} but {}, of {} bytes; describe what the kernel takes", parameter.name, what,
                      parameter.type.empty() ? "something else" : parameter.type, parameter.size_bytes));
 }
 
@@ -37,10 +37,11 @@ void check_texel(const ArgumentDescription& argument, const ParameterType& type)
                                         "write type = \"float\", \"uchar4\", \"ushort2\" ...",
                                         argument.type.empty() ? "none is written" : in_quotes(argument.type)));
   if (!fits_texture(*type.element))
-    refuse(argument.origin, fmt::format("there is no texture of {}: integers of 8 to 32 bits, __half and float are "
-                                        "possible",
+    refuse(argument.origin, fmt::format("there is no texture of {}: choose integers of 8 to 32 bits, __half or "
+                                        "float",
                                         to_string(*type.element)));
-  if (type.lanes == 3) refuse(argument.origin, "a texel has 1, 2 or 4 components, and not 3");
+  if (type.lanes == 3)
+    refuse(argument.origin, "a texel has 1, 2 or 4 components, and not 3; write the type of four, as float4");
 }
 
 void check_extents(const ArgumentDescription& argument, const TextureLayout& layout) {
@@ -50,11 +51,11 @@ void check_extents(const ArgumentDescription& argument, const TextureLayout& lay
   const std::int64_t highest = linear ? kHighestPitchedTexture : kHighestTexture;
   if (layout.width < 1 || layout.width > widest)
     refuse(argument.texture->extents.front().origin,
-           fmt::format("a texture of {} texels along x; CUDA allows 1 to {}{}", layout.width, widest,
+           fmt::format("a texture of {} texels along x; choose 1 to {}{}", layout.width, widest,
                        !linear && !flat ? ", and 2^28 with memory = \"linear\"" : ""));
   if (flat && layout.height > highest)
     refuse(argument.texture->extents.back().origin,
-           fmt::format("a texture of {} texels along y; CUDA allows 1 to {}", layout.height, highest));
+           fmt::format("a texture of {} texels along y; choose 1 to {}", layout.height, highest));
 }
 
 void check_sampling(const ArgumentDescription& argument, const TextureLayout& layout) {
@@ -63,12 +64,13 @@ void check_sampling(const ArgumentDescription& argument, const TextureLayout& la
   if (normalized && (is_floating(layout.type) || size_bytes(layout.type) > 2))
     refuse(argument.origin,
            fmt::format("read = \"normalized_float\" is for integers of 8 and 16 bits, and these texels "
-                       "are {}",
+                       "are {}; drop it",
                        to_string(layout.type)));
   if (sampling.filter == TextureFilter::linear && !normalized && !is_floating(layout.type))
-    refuse(argument.origin, fmt::format("filter = \"linear\" needs texels that are read as floats, and these are {}{}",
-                                        to_string(layout.type),
-                                        size_bytes(layout.type) <= 2 ? "; add read = \"normalized_float\"" : ""));
+    refuse(argument.origin,
+           fmt::format("filter = \"linear\" needs texels that are read as floats, and these are {}; {}",
+                       to_string(layout.type),
+                       size_bytes(layout.type) <= 2 ? "add read = \"normalized_float\"" : "drop it"));
   const bool line_of_memory = sampling.memory == TextureMemory::linear && layout.height == 0;
   if (line_of_memory && (sampling.filter == TextureFilter::linear || sampling.normalized_coords))
     refuse(argument.origin,
@@ -103,7 +105,8 @@ TexturePlan ArgumentPlanner::texture(const KernelParameter& parameter, const Arg
   if (extents.size() > 1) {
     layout.height = extents.back();
     if (layout.height < 1)
-      refuse(argument.texture->extents.back().origin, fmt::format("a texture of {} rows", layout.height));
+      refuse(argument.texture->extents.back().origin,
+             fmt::format("a texture of {} rows; write 1 or more, or leave the height out", layout.height));
   }
   check_extents(argument, layout);
   check_sampling(argument, layout);
@@ -163,8 +166,10 @@ TensorMapPlan ArgumentPlanner::tensor_map(const KernelParameter& parameter, cons
   if (viewed != nullptr) {
     const std::int64_t bytes = viewed->count * size_bytes(viewed->type);
     if (end > bytes)
-      refuse(argument.origin,
-             fmt::format("the tensor reaches to byte {} of {}, which has {}", end, viewed->name, bytes));
+      refuse(
+          argument.origin,
+          fmt::format("the tensor reaches to byte {} of {}, which has {}; make the buffer longer or the tensor smaller",
+                      end, viewed->name, bytes));
     return plan;
   }
   const int element_bytes = size_bytes(*type.element);

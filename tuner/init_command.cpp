@@ -40,7 +40,9 @@ void write_new(const std::filesystem::path& file, const std::string& text) {
   if (done < text.size() || descriptor < 0)
     throw Error(
         ErrorKind::usage,
-        fmt::format("{}: cannot be written, or is there already; --print shows the description", file.string()));
+        fmt::format(
+            "{}: cannot be written, or is there already; move it away, or take --print, which shows the description",
+            file.string()));
 }
 
 std::vector<std::string> missing_lines(const LaunchDescription& description, const KernelSignature& signature) {
@@ -91,8 +93,10 @@ InitResult init(const InitRequest& request, Progress& progress) {
   }();
   const CompiledCode code = pool.prepare({0, request_for(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), {}, false});
   if (!code.compiled)
-    throw Error(ErrorKind::source_not_compiled, fmt::format("{}: {} does not compile it:\n{}", source.path.string(),
-                                                            pool.identity(unit.front_end).name, code.failure));
+    throw Error(
+        ErrorKind::source_not_compiled,
+        fmt::format("{}: {} does not compile it; mend the lines below, or give your build's options behind --:\n{}",
+                    source.path.string(), pool.identity(unit.front_end).name, code.failure));
   const KernelSignature signature = described_kernel(unit, description, code);
   if (!description.kernel) description.kernel = signature.name;
   const std::int64_t memory_bytes = device.state() ? device.state()->memory_bytes : 0;

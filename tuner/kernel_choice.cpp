@@ -88,7 +88,7 @@ KernelSignature choose_kernel(const Cubin& cubin, std::string_view source_text, 
   std::vector<std::string> names;
   for (const KernelSignature& signature : all) names.push_back(unqualified_name(signature));
   throw Error(ErrorKind::no_kernel,
-              fmt::format("{}: no kernel is called '{}'{}; there are:{}{}", file, wanted.value_or(lowered_name),
+              fmt::format("{}: no kernel is called '{}'{}; name one of:{}{}", file, wanted.value_or(lowered_name),
                           did_you_mean(wanted.value_or(""), names), list_of(all), hint_for_templates(source_text)));
 }
 

@@ -17,7 +17,7 @@ Levers levers_from(const std::string& list) {
       levers.shared_spilling = true;
     else
       throw Error(ErrorKind::usage,
-                  fmt::format("--levers {}: '{}' is none; there are usage-level and smem-spill", list, name));
+                  fmt::format("--levers {}: '{}' is none; name usage-level or smem-spill", list, name));
     at = end + 1;
   }
   return levers;

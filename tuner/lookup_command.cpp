@@ -69,9 +69,10 @@ GpuId spelled_gpu(const std::string& text) {
     } else if (part == 2 && sm_count > 0) {
       gpu.sm_count = sm_count;
     } else {
-      throw Error(ErrorKind::usage, fmt::format("--gpu {}: expected a name, and perhaps its architecture and number of "
-                                                "SMs: --gpu 'NVIDIA H100 PCIe, sm_90, 114 SMs'",
-                                                text));
+      throw Error(ErrorKind::usage,
+                  fmt::format("--gpu {}: write a name, and perhaps its architecture and number of SMs: "
+                              "--gpu 'NVIDIA H100 PCIe, sm_90, 114 SMs'",
+                              text));
     }
   }
   return gpu;

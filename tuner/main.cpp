@@ -394,6 +394,10 @@ int main(int argc, char** argv) {
   } catch (const Error& failure) {
     return fail(failure, wants_json(arguments));
   } catch (const std::exception& bug) {
-    return fail(Error(ErrorKind::internal, fmt::format("internal error: {}", bug.what())), wants_json(arguments));
+    return fail(
+        Error(ErrorKind::internal,
+              fmt::format("internal error: {}; report it with the command line and what regtune doctor --json says",
+                          bug.what())),
+        wants_json(arguments));
   }
 }

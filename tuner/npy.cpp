@@ -127,32 +127,37 @@ class DictionaryReader {
 // "<f4" -> "f4", 4 bytes.
 void read_type(const std::string& descr, const std::string& name, NpyHeader& header) {
   const std::string shown = descr.substr(0, 20);
-  if (descr.size() < 3) refuse(name, "its element type is not understood");
+  if (descr.size() < 3) refuse(name, "its element type is not understood; save plain numbers: a.astype('float32')");
   header.type = descr.substr(1);
   const char* begin = header.type.data() + 1;
   const char* end = header.type.data() + header.type.size();
   const auto [stop, error] = std::from_chars(begin, end, header.element_bytes);
   if (error != std::errc{} || stop != end || header.element_bytes < 1 || header.element_bytes > 16) {
-    refuse(name, fmt::format("its element type '{}' is not understood", shown));
+    refuse(name,
+           fmt::format("its element type '{}' is not understood; save plain numbers: a.astype('float32')", shown));
   }
   if (descr[0] == '>' && header.element_bytes > 1) {
     refuse(name, "big-endian data; save it as little-endian: a.astype(a.dtype.newbyteorder('<'))");
   }
   if (std::string_view("<>|=").find(descr[0]) == std::string_view::npos) {
-    refuse(name, fmt::format("its element type '{}' is not understood", shown));
+    refuse(name,
+           fmt::format("its element type '{}' is not understood; save plain numbers: a.astype('float32')", shown));
   }
 }
 
 }  // namespace
 
 NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const std::string& name) {
-  if (!head.starts_with(magic) || head.size() < 12) refuse(name, "not a .npy file; raw data goes into a .bin file");
+  if (!head.starts_with(magic) || head.size() < 12)
+    refuse(name, "not a .npy file; save it with numpy.save, or name raw data .bin");
   const auto byte = [&](std::size_t at) { return std::size_t{static_cast<unsigned char>(head[at])}; };
   const std::size_t version = byte(6);
-  if (version < 1 || version > 3) refuse(name, fmt::format("version {} of the .npy format is not known", version));
+  if (version < 1 || version > 3)
+    refuse(name, fmt::format("version {} of the .npy format is not known; write it with numpy.save", version));
   const std::size_t begin = version == 1 ? 10 : 12;
   const std::size_t length = byte(8) + byte(9) * 256 + (version == 1 ? 0 : byte(10) * 65536 + byte(11) * 16777216);
-  if (length > head.size() - begin) refuse(name, "its header is cut off, or longer than any plain array needs");
+  if (length > head.size() - begin)
+    refuse(name, "its header is cut off, or longer than any plain array needs; write it with numpy.save");
   const DictionaryReader::Fields fields = DictionaryReader(head.substr(begin, length), name).read();
   NpyHeader header;
   read_type(fields.descr, name, header);
@@ -164,8 +169,10 @@ NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const
   std::int64_t expected = 0;
   if (__builtin_mul_overflow(header.count, header.element_bytes, &expected) ||
       __builtin_add_overflow(expected, header.data_offset, &expected) || expected != file_bytes) {
-    refuse(name, fmt::format("holds {} bytes of data where its header promises {} elements of {} bytes",
-                             file_bytes - header.data_offset, header.count, header.element_bytes));
+    refuse(name,
+           fmt::format(
+               "holds {} bytes of data where its header promises {} elements of {} bytes; write it with numpy.save",
+               file_bytes - header.data_offset, header.count, header.element_bytes));
   }
   return header;
 }

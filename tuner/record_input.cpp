@@ -73,7 +73,7 @@ std::vector<TuningRecord> records_of_json(const fs::path& file) {
   const Json json = Json::parse(in, nullptr, false);
   if (json.is_discarded())
     throw Error(ErrorKind::bad_description,
-                file.string() + ": neither a cache nor JSON; --record FILE.json writes a run to be named here");
+                file.string() + ": neither a cache nor JSON; name a cache, or what --record FILE.json wrote");
   std::vector<TuningRecord> records;
   for (const Json* one : documents_in(json)) records.push_back(record_from_json(*one, file.string()));
   return records;
@@ -136,7 +136,7 @@ NamedRecords records_named(const std::string& subject, const RecordFilter& filte
   }
   if (names_a_file(subject))
     throw Error(ErrorKind::file_not_found,
-                subject + ": cannot be read; --record FILE.json writes a run to be named here");
+                subject + ": cannot be read; name a kernel of the cache, or what --record FILE.json wrote");
   return from_cache(filter.cache ? *filter.cache : default_cache_path(), subject, filter);
 }
 

@@ -436,9 +436,10 @@ TuningRecord record_from_json(const Json& json, const std::string& file) {
     if (const Json* nvcc = find(json, "nvcc")) r.nvcc = nvcc_from_json(*nvcc, r.trials.size());
     return r;
   } catch (const Json::exception& failure) {
-    throw Error(ErrorKind::bad_description, fmt::format("{}: not a complete regtune record: {}", file, failure.what()));
+    throw Error(ErrorKind::bad_description,
+                fmt::format("{}: not a complete regtune record ({}); record the run again", file, failure.what()));
   } catch (const Error& failure) {
-    throw Error(failure.kind(), fmt::format("{}: {}", file, failure.what()));
+    throw Error(failure.kind(), fmt::format("{}: {}; record the run again", file, failure.what()));
   }
 }
 

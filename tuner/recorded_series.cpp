@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kFirstRounds = 5;  // those that every code took part in
 
 [[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorKind::bad_description, what);
+  throw Error(ErrorKind::bad_description, fmt::format("{}; record the sweep again", what));
 }
 
 int number_in(std::string_view text, const std::string& label) {
@@ -175,7 +175,7 @@ RecordedSweep recorded_sweep_from_json(const Json& json, const std::string& file
   } catch (const Json::exception& failure) {
     refuse(fmt::format("{}: not a complete recorded sweep: {}", file, failure.what()));
   } catch (const Error& failure) {
-    refuse(fmt::format("{}: {}", file, failure.what()));
+    throw Error(failure.kind(), fmt::format("{}: {}", file, failure.what()));
   }
 }
 

@@ -135,7 +135,9 @@ class Referee {
       if (ms) taken.emplace_back(timed, *ms);
       if (ms) spent_ms_ += *ms * launches_;
       if (!ms && timed == &timed_.front())
-        throw Error(ErrorKind::gpu_failed, "the code to compare with ran before and failed now: " + timed->failure);
+        throw Error(
+            ErrorKind::gpu_failed,
+            "the code to compare with ran before and failed now; run it under compute-sanitizer: " + timed->failure);
     }
     if (!watch_.keeps_round(bench_.take_clock_readings())) return false;
     for (const auto& [timed, ms] : taken) timed->samples.push_back({round, ms});

@@ -127,7 +127,7 @@ Replay of_series(RecordedSweep sweep, const ReplayRequest& request) {
   if (sweep.reference_drift.empty())
     throw Error(ErrorKind::bad_description, request.file.string() +
                                                 ": holds medians and no rounds (raw_ms), and medians of different "
-                                                "rounds must not be compared");
+                                                "rounds must not be compared; record the run with --record");
   RecordedDevice device(sweep);
   Unheard unheard;
   TuningRecord record = sweep.record;
@@ -178,7 +178,8 @@ std::optional<FileReplay> replay_of_file(const ReplayRequest& request) {
   const std::string file = request.file.string();
   if (!json.contains("format_version") || json["format_version"] != 1 || !json.contains("kernels") ||
       !json["kernels"].is_array() || json["kernels"].empty())
-    throw Error(ErrorKind::bad_description, file + ": not a regtune file of format version 1 with kernels in it");
+    throw Error(ErrorKind::bad_description,
+                file + ": not a regtune file of format version 1 with kernels in it; name what --record wrote");
   FileReplay replay;
   std::vector<TuningRecord> records;
   for (const Json& kernel : json["kernels"]) {

@@ -40,13 +40,15 @@ std::vector<std::vector<std::string>> size_sets(const std::vector<std::string>& 
     for (const std::vector<std::string>& set : sets)
       for (const std::string& value : values) {
         if (values.size() > 1 && value.find_first_not_of(' ') == std::string::npos)
-          throw Error(ErrorKind::usage, fmt::format("--set {}: a value is missing beside a comma", text));
+          throw Error(
+              ErrorKind::usage,
+              fmt::format("--set {}: a value is missing beside a comma; drop the comma, or write the value", text));
         longer.push_back(set);
         longer.back().push_back(values.size() == 1 ? text : name + "=" + value);
       }
     sets = std::move(longer);
     if (sets.size() > kMostCombinations)
-      throw Error(ErrorKind::usage, fmt::format("--set gives {} combinations of sizes, and {} are the most for one run",
+      throw Error(ErrorKind::usage, fmt::format("--set gives {} combinations of sizes; name at most {} in one run",
                                                 sets.size(), kMostCombinations));
   }
   return sets;

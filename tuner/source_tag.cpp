@@ -72,8 +72,9 @@ int parse_cap(const std::string& text, const std::string& option) {
 void refuse_own_options(const std::string& option) {
   for (const std::string_view name : {"-arch", "--gpu-architecture", "-gencode", "--generate-code"})
     if (option == name || option.starts_with(std::string(name) + "="))
-      throw Error(ErrorKind::usage,
-                  fmt::format("compiler option {}: the architecture is the GPU's, or --arch sm_XX names it", option));
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("compiler option {}: the architecture is the GPU's; leave it out, or give --arch sm_XX", option));
   for (const std::string_view name :
        {"-rdc", "--relocatable-device-code", "-dc", "--device-c", "-dlto", "--dlink-time-opt"})
     if (option == name || option.starts_with(std::string(name) + "="))
@@ -115,7 +116,8 @@ AuthorOptions author_options(const std::vector<std::string>& given) {
     if (name == "-maxrregcount" || name == "--maxrregcount") {
       const bool joined = name.size() < given[i].size();
       if (!joined && i + 1 == given.size())
-        throw Error(ErrorKind::usage, "compiler option -maxrregcount: the number of registers is missing");
+        throw Error(ErrorKind::usage,
+                    "compiler option -maxrregcount: the number of registers is missing; write -maxrregcount=64, say");
       author.cap = parse_cap(joined ? given[i].substr(name.size() + 1) : given[i + 1], name);
       if (!joined) ++i;
     } else {

@@ -42,8 +42,10 @@ std::int64_t dynamic_shared_bytes(const LaunchDescription& description, const La
   const Expression& expression = *description.dynamic_shared_bytes;
   const std::int64_t bytes = evaluate_size(expression, names);
   if (bytes < 0 || bytes > kMaxSharedBytes)
-    throw Error(ErrorKind::bad_launch, fmt::format("{}: {} gives {} bytes of dynamic shared memory",
-                                                   expression.origin.text, in_quotes(expression.text), bytes));
+    throw Error(
+        ErrorKind::bad_launch,
+        fmt::format("{}: {} gives {} bytes of dynamic shared memory; choose 0 or more, and what a block can have",
+                    expression.origin.text, in_quotes(expression.text), bytes));
   return bytes;
 }
 
@@ -54,8 +56,8 @@ GpuLimits limits_of_target(const std::string& architecture, const CompilerIdenti
   const int number = limits ? limits->compute_major * 10 + limits->compute_minor : 0;
   const std::vector<int>& known = compiler.architectures;
   if (std::find(known.begin(), known.end(), number) == known.end())
-    throw Error(ErrorKind::unknown_architecture,
-                fmt::format("{}: {} compiles for sm_{} only", architecture, compiler.name, fmt::join(known, ", sm_")));
+    throw Error(ErrorKind::unknown_architecture, fmt::format("{}: {} compiles for no such GPU; choose one of sm_{}",
+                                                             architecture, compiler.name, fmt::join(known, ", sm_")));
   return *limits;
 }
 

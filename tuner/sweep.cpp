@@ -88,9 +88,11 @@ std::string Sweep::kernel_of(const Build& build) const {
 }
 
 Error Sweep::not_compiled(const std::string& why) const {
-  return Error(ErrorKind::source_not_compiled,
-               fmt::format("{}: {} does not compile it for {}:\n{}", unit_.source.path.string(), compiler().name,
-                           unit_.architecture, why));
+  return Error(
+      ErrorKind::source_not_compiled,
+      fmt::format(
+          "{}: {} does not compile it for {}; mend the lines below, or give your build's options behind --:\n{}",
+          unit_.source.path.string(), compiler().name, unit_.architecture, why));
 }
 
 const CompiledCode& Sweep::first() {

@@ -44,17 +44,17 @@ class Rules {
   std::optional<BrokenRule> of_rank() const {
     const std::size_t rank = layout_.dims.size();
     if (rank == 0 || rank > kMostDimensions)
-      return BrokenRule{"tensor_map", fmt::format("{} dimensions: a tensor map has 1 to {}", rank, kMostDimensions)};
+      return BrokenRule{"tensor_map", fmt::format("{} dimensions; write 1 to {}", rank, kMostDimensions)};
     if (interleaved() && rank < 3)
-      return BrokenRule{"interleave", fmt::format("{} dimensions: an interleaved layout has at least 3", rank)};
+      return BrokenRule{"interleave", fmt::format("{} dimensions; write 3 or more, or drop interleave", rank)};
     if (layout_.box.size() != rank)
       return BrokenRule{"box",
-                        fmt::format("{} numbers for {} dimensions: write one for each", layout_.box.size(), rank)};
+                        fmt::format("{} numbers for {} dimensions; write one for each", layout_.box.size(), rank)};
     if (layout_.strides.size() + 1 != rank)
-      return BrokenRule{"strides", fmt::format("{} numbers for {} dimensions: write one for each but the innermost",
+      return BrokenRule{"strides", fmt::format("{} numbers for {} dimensions; write one for each but the innermost",
                                                layout_.strides.size(), rank)};
     if (layout_.element_strides.size() != rank)
-      return BrokenRule{"element_strides", fmt::format("{} numbers for {} dimensions: write one for each",
+      return BrokenRule{"element_strides", fmt::format("{} numbers for {} dimensions; write one for each",
                                                        layout_.element_strides.size(), rank)};
     return {};
   }
@@ -63,15 +63,14 @@ class Rules {
     for (std::size_t i = 0; i < layout_.dims.size(); ++i)
       if (layout_.dims[i] < 1 || layout_.dims[i] > kMostElements)
         return BrokenRule{"tensor_map",
-                          fmt::format("dimension {} has {} elements: 1 to 2^32 are possible", i, layout_.dims[i])};
+                          fmt::format("dimension {} has {} elements; choose 1 to 2^32", i, layout_.dims[i])};
     return {};
   }
 
   std::optional<BrokenRule> of_base() const {
     if (base_offset_ >= 0 && base_offset_ % alignment() == 0) return {};
     return BrokenRule{"base_offset",
-                      fmt::format("the tensor begins {} bytes into its buffer: its address is aligned to "
-                                  "{} bytes{}",
+                      fmt::format("the tensor begins {} bytes into its buffer; choose a multiple of {} bytes{}",
                                   base_offset_, alignment(), interleaved_text())};
   }
 
@@ -79,12 +78,13 @@ class Rules {
     for (std::size_t i = 0; i < layout_.strides.size(); ++i) {
       const std::int64_t stride = layout_.strides[i];
       if (stride < 1 || stride >= kStridesEnd)
-        return BrokenRule{"strides", fmt::format("dimension {} has a stride of {} bytes: 16 to 2^40 - 16 are possible",
-                                                 i + 1, stride)};
+        return BrokenRule{"strides",
+                          fmt::format("dimension {} has a stride of {} bytes; choose 16 to 2^40 - 16", i + 1, stride)};
       if (stride % alignment() != 0)
         return BrokenRule{
-            "strides", fmt::format("dimension {} has a stride of {} bytes: a multiple of {} is needed{}; pad its rows",
-                                   i + 1, stride, alignment(), interleaved_text())};
+            "strides",
+            fmt::format("dimension {} has a stride of {} bytes, and a multiple of {} is needed{}; pad its rows", i + 1,
+                        stride, alignment(), interleaved_text())};
     }
     return {};
   }
@@ -92,20 +92,19 @@ class Rules {
   std::optional<BrokenRule> of_box() const {
     for (std::size_t i = 0; i < layout_.box.size(); ++i)
       if (layout_.box[i] < 1 || layout_.box[i] > kLargestBox)
-        return BrokenRule{"box",
-                          fmt::format("box[{}] is {}: 1 to {} elements are possible", i, layout_.box[i], kLargestBox)};
+        return BrokenRule{"box", fmt::format("box[{}] is {} elements; choose 1 to {}", i, layout_.box[i], kLargestBox)};
     if (!interleaved() && inner_bytes() % 16 != 0)
-      return BrokenRule{"box", fmt::format("box[0] is {} x {} = {} bytes: a multiple of 16 bytes is needed",
+      return BrokenRule{"box", fmt::format("box[0] is {} x {} = {} bytes; choose a multiple of 16 bytes",
                                            layout_.box[0], to_string(layout_.type), inner_bytes())};
     return {};
   }
 
   std::optional<BrokenRule> of_swizzle() const {
     if (layout_.mode.interleave == TensorInterleave::b32 && layout_.mode.swizzle != TensorSwizzle::b32)
-      return BrokenRule{"swizzle", "an interleave of 32B takes a swizzle of 32B and no other"};
+      return BrokenRule{"swizzle", "an interleave of 32B takes a swizzle of 32B and no other; write swizzle = \"32B\""};
     const std::int64_t span = span_of(layout_.mode.swizzle);
     if (span == 0 || interleaved() || inner_bytes() <= span) return {};
-    return BrokenRule{"box", fmt::format("box[0] is {} x {} = {} bytes: with a swizzle of {} at most {} are possible",
+    return BrokenRule{"box", fmt::format("box[0] is {} x {} = {} bytes, with a swizzle of {}; choose at most {}",
                                          layout_.box[0], to_string(layout_.type), inner_bytes(),
                                          kTensorSwizzleWords.at(static_cast<std::size_t>(layout_.mode.swizzle)), span)};
   }
@@ -113,14 +112,15 @@ class Rules {
   std::optional<BrokenRule> of_element_strides() const {
     for (std::size_t i = 0; i < layout_.element_strides.size(); ++i)
       if (layout_.element_strides[i] < 1 || layout_.element_strides[i] > kLargestElementStride)
-        return BrokenRule{"element_strides", fmt::format("element_strides[{}] is {}: 1 to {} are possible", i,
+        return BrokenRule{"element_strides", fmt::format("element_strides[{}] is {}; choose 1 to {}", i,
                                                          layout_.element_strides[i], kLargestElementStride)};
     return {};
   }
 
   std::optional<BrokenRule> of_fill() const {
     if (layout_.mode.oob_fill == TensorFill::zeros || is_floating(layout_.type)) return {};
-    return BrokenRule{"oob_fill", fmt::format("there is no NaN of {}", to_string(layout_.type))};
+    return BrokenRule{"oob_fill",
+                      fmt::format("there is no NaN of {}; write oob_fill = \"zeros\"", to_string(layout_.type))};
   }
 
   std::int64_t inner_bytes() const { return layout_.box[0] * size_bytes(layout_.type); }

@@ -43,12 +43,13 @@ Keys companions_of(const std::string& contents, bool views) {
   return {};
 }
 
-std::string why_it_stands_alone(const std::string& key, const std::string& contents, bool views) {
+[[noreturn]] void refuse_it_alone(const Origin& origin, const std::string& key, const std::string& contents,
+                                  bool views) {
   if (views && is_in(buffer_keys, key))
-    return fmt::format("{} is said of the buffer that the tensor map views, not of the view", key);
+    refuse(origin, fmt::format("{} is not of the view; move it to the buffer that the tensor map views", key));
   std::string owner = "buffers";
   if (!is_in(buffer_keys, key)) owner = is_in(texture_keys, key) ? "textures" : "tensor maps";
-  return fmt::format("{} is for {}; this argument has a {}", key, owner, contents);
+  refuse(origin, fmt::format("{} is for {}, and this argument has a {}; drop one of the two", key, owner, contents));
 }
 
 class ArgumentReader {
@@ -71,7 +72,7 @@ class ArgumentReader {
     if (contents == "tensor_map") result.tensor_map.emplace();
     for (const auto& [name, node] : TomlReader::in_order(table)) {
       const std::string key = prefix.empty() ? name : prefix + "." + name;
-      if (!is_in(companions, name)) refuse(reader_.at(node->source(), key), why_it_stands_alone(name, contents, views));
+      if (!is_in(companions, name)) refuse_it_alone(reader_.at(node->source(), key), name, contents, views);
       if (result.texture && is_in(joined({texture_keys, {"texture"}}), name) && name != "init")
         read_texture_key(name, *node, key, *result.texture);
       else if (result.tensor_map && is_in(joined({tensor_map_keys, {"tensor_map"}}), name))

@@ -85,7 +85,8 @@ class DescriptionReader {
       const toml::table& own = reader_.as_table(*value, key, example);
       for (const char* of_file_alone : {"kernel", "kernels", "options", "include"})
         if (const toml::node* given = own.get(of_file_alone))
-          refuse(reader_.at(given->source(), key + "." + of_file_alone), "is the file's, and not one kernel's");
+          refuse(reader_.at(given->source(), key + "." + of_file_alone),
+                 "is the file's, and not one kernel's; move it to the top of the description");
       toml::table whole = of_file;
       whole.erase("kernels");
       whole.erase("kernel");
@@ -136,7 +137,8 @@ class DescriptionReader {
     const toml::array* list = node.as_array();
     if (list == nullptr) return reader_.expression(node, "grid");
     if (list->empty() || list->size() > 3)
-      refuse(reader_.at(node.source(), "grid"), "a grid has one to three dimensions");
+      refuse(reader_.at(node.source(), "grid"),
+             "a grid has one to three dimensions; write grid = [\"ceil_div(n, block)\", 1, 1], say");
     Expression result{"", reader_.at(node.source(), "grid")};
     for (const toml::node& element : *list) {
       result.text += fmt::format("{}{}", result.text.empty() ? "" : ", ", reader_.expression(element, "grid").text);
@@ -170,7 +172,8 @@ class DescriptionReader {
       refuse(origin, "one to three macros, for the block's x, y and z; write block_macro = \"BLOCK\"");
     for (const std::string& name : names) {
       check_macro_name(name, origin);
-      if (std::count(names.begin(), names.end(), name) > 1) refuse(origin, fmt::format("{} twice", in_quotes(name)));
+      if (std::count(names.begin(), names.end(), name) > 1)
+        refuse(origin, fmt::format("{} twice; name each once", in_quotes(name)));
     }
   }
 
@@ -193,7 +196,7 @@ LaunchDescription description_from_toml(std::string_view text, const std::string
 ArgumentDescription argument_from_toml(const std::string& name, const std::string& value, const std::string& place) {
   const TomlReader reader(place, false, 0);
   const toml::table document = reader.parse("value = " + value);
-  if (document.size() != 1) refuse({place}, "more than one value");
+  if (document.size() != 1) refuse({place}, "more than one value; write one line");
   return argument_of(reader, name, *document.get("value"));
 }
 

@@ -38,9 +38,10 @@ toml::table TomlReader::parse(std::string_view text) const {
   try {
     return toml::parse(text, std::string_view(place_));
   } catch (const toml::parse_error& error) {
-    refuse(at(error.source(), ""), fmt::format("not valid TOML: {}", printable(error.description())));
+    refuse(at(error.source(), ""), fmt::format("not valid TOML: {}; write it as in name = \"text\" or name = 1",
+                                               printable(error.description())));
   } catch (const TomlAssertion&) {
-    refuse(start(line_of_bad_header(text)), "not valid TOML: a table is headed [name]");
+    refuse(start(line_of_bad_header(text)), "not valid TOML: write [name] at the head of a table");
   }
 }
 
@@ -60,9 +61,9 @@ void TomlReader::check_keys(const toml::table& table, const std::string& prefix,
     const std::string name(key.str());
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string hint = near_miss(name, known);
-    refuse(at(key.source(), prefix + name),
-           fmt::format("unknown key {}{}", in_quotes(name),
-                       hint.empty() ? fmt::format("; known here: {}", fmt::join(known, ", ")) : hint));
+    const Origin origin = at(key.source(), prefix + name);
+    if (!hint.empty()) refuse(origin, fmt::format("unknown key {}{}", in_quotes(name), hint));
+    refuse(origin, fmt::format("unknown key {}; write one of: {}", in_quotes(name), fmt::join(known, ", ")));
   }
 }
 
@@ -96,7 +97,7 @@ std::string TomlReader::text(const toml::node& node, const std::string& key, std
   const auto value = node.value_exact<std::string>();
   if (!value) wrong_type(node, key, "a string", fmt::format("{} = {}", key, example));
   if (value->empty() || value->find('\0') != std::string::npos)
-    refuse(at(node.source(), key), "empty, or with a NUL byte");
+    refuse(at(node.source(), key), "empty, or with a NUL byte; write a text, or leave the key out");
   return *value;
 }
 
@@ -163,7 +164,8 @@ std::size_t TomlReader::word(const toml::node& node, const std::string& key,
   const std::string said = text(node, key, fmt::format("\"{}\"", words.back()));
   const auto found = std::find(words.begin(), words.end(), said);
   if (found == words.end())
-    refuse(at(node.source(), key), fmt::format("{} is none of: {}", in_quotes(said), fmt::join(words, ", ")));
+    refuse(at(node.source(), key),
+           fmt::format("{} is not known; write one of: {}", in_quotes(said), fmt::join(words, ", ")));
   return static_cast<std::size_t>(found - words.begin());
 }
 

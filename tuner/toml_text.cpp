@@ -26,7 +26,8 @@ std::size_t string_end(std::string_view text, std::size_t at, std::optional<Toml
     if (quote != '"' || text[at] != '\\') continue;
     const std::size_t next = text.find_first_not_of(" \t\r\n", at + 1);
     if (next != std::string_view::npos && static_cast<unsigned char>(text[next]) >= 0x80) {
-      refusal = {line_at(text, at), "not valid TOML: a backslash before a character outside ASCII"};
+      refusal = TomlRefusal{line_at(text, at),
+                            "not valid TOML: a backslash before a character outside ASCII; drop it, or write two"};
       return text.size();
     }
     ++at;
@@ -39,17 +40,17 @@ std::size_t string_end(std::string_view text, std::size_t at, std::optional<Toml
 std::optional<TomlRefusal> why_not_toml(std::string_view text) {
   if (text.size() > kMaxDescriptionBytes)
     return TomlRefusal{
-        1, fmt::format("the description is {} bytes long; at most {} are read", text.size(), kMaxDescriptionBytes)};
+        1, fmt::format("the description is {} bytes long; shorten it to {}", text.size(), kMaxDescriptionBytes)};
   std::optional<TomlRefusal> refusal;
   int dots = 0;
   for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0; at < text.size();) {
     const char c = text[at];
     if (c == '.') ++dots;
     if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) dots = 0;
-    if (dots > kMaxDotsInARow) return TomlRefusal{line_at(text, at), "a key of more than 32 parts"};
+    if (dots > kMaxDotsInARow) return TomlRefusal{line_at(text, at), "a key of more than 32 parts; write fewer dots"};
     if (static_cast<unsigned char>(c) >= 0x80)
       return TomlRefusal{line_at(text, at),
-                         "not valid TOML: a character outside ASCII belongs into quotes or a comment"};
+                         "not valid TOML: a character outside ASCII; put it into quotes or a comment"};
     if (c == '#') {
       at = std::min(text.find('\n', at), text.size());
     } else {

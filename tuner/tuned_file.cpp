@@ -77,7 +77,10 @@ const CompilerIdentity& TunedFile::compiler() {
 }
 
 void TunedFile::require_nvcc() {
-  if (bundle_) throw Error(ErrorKind::no_toolkit, request_.file.string() + ": a bundle is timed without compilers");
+  if (bundle_)
+    throw Error(
+        ErrorKind::no_toolkit,
+        request_.file.string() + ": a bundle is timed without compilers; leave out what wants one, or tune the source");
   pool_->identity(FrontEnd::nvcc);
 }
 
@@ -91,8 +94,9 @@ Compilation TunedFile::compile(const LaunchDescription& description, const std::
 Compilation TunedFile::unpack(const std::string& architecture, Progress& progress) {
   const auto found = bundle_->units.find(architecture);
   if (found == bundle_->units.end())
-    throw Error(ErrorKind::unknown_architecture,
-                fmt::format("{}: holds no code for {}", request_.file.string(), architecture));
+    throw Error(
+        ErrorKind::unknown_architecture,
+        fmt::format("{0}: holds no code for {1}; make it again with --arch {1}", request_.file.string(), architecture));
   const BundledUnit& bundled = found->second;
   CompilerIdentity compiler = bundle_->compiler;
   if (!bundled.why_plain.empty()) compiler.why_no_linker = bundled.why_plain;

@@ -108,7 +108,7 @@ std::vector<Candidate> candidates_of(const TuningRecord& record, const std::vect
     const Trial& trial = trial_of(record, id);
     const std::string budget = spell_choice(record, id);
     if (code == codes.end() || !code->facts)
-      throw Error(ErrorKind::claim_not_held, fmt::format("{} no longer compiles: {}", budget,
+      throw Error(ErrorKind::claim_not_held, fmt::format("{} no longer compiles; tune it again: {}", budget,
                                                          code == codes.end() ? "nothing came of it" : code->failure));
     if (trial.facts && code->facts->code_hash != trial.facts->code_hash)
       progress.note(
@@ -142,7 +142,8 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   if (!answer.record) return {{}, answer.miss, {}, {}};
   Device device(request.device);
   if (!device.state())
-    throw Error(ErrorKind::gpu_failed, "verify measures, and there is no GPU here: " + device.why_not());
+    throw Error(ErrorKind::gpu_failed,
+                "verify measures, and there is no GPU here; run it where one is: " + device.why_not());
   Verification verification{std::move(answer.record), "", {}, {}};
   const TuningRecord& record = *verification.stored;
   const Source source = source_of(record);

@@ -70,7 +70,8 @@ class Planner {
   void plan_sizes() {
     for (const SizeDescription& size : description_.sizes) {
       const std::int64_t value = evaluate_size(size.value, plan_.sizes);
-      if (value < 0) refuse_launch(size.value.origin, fmt::format("the size {} is negative: {}", size.name, value));
+      if (value < 0)
+        refuse_launch(size.value.origin, fmt::format("the size {} is negative: {}; write 0 or more", size.name, value));
       plan_.sizes[size.name] = value;
     }
   }
@@ -79,8 +80,7 @@ class Planner {
     if (!expression) return 0;
     const std::int64_t value = evaluate_size(*expression, plan_.sizes);
     if (value < 1)
-      refuse(expression->origin,
-             fmt::format("{} gives {}; a launch does at least 1", in_quotes(expression->text), value));
+      refuse(expression->origin, fmt::format("{} gives {}; write 1 or more", in_quotes(expression->text), value));
     return value;
   }
 
@@ -101,7 +101,7 @@ class Planner {
       const Dim3& block = launch.block;
       if (block.volume() == 0 || block.x > 1024 || block.y > 1024 || block.z > 64 || block.volume() > 1024) {
         refuse_launch({"block"},
-                      fmt::format("{} threads; CUDA allows 1 to 1024 in all, and 64 in z", block_text(block)));
+                      fmt::format("{} threads; choose 1 to 1024 in all, and at most 64 in z", block_text(block)));
       }
       Sizes names = expression_names(plan_.sizes, launch);
       plan_.shapes.push_back({grid(*description_.grid, launch, names), block, shared_bytes(names)});
@@ -117,7 +117,7 @@ class Planner {
       const std::int64_t most = i == 0 ? max_grid_x : max_grid_yz;
       if (extents[i] < 1 || extents[i] > most) {
         refuse_launch(expression.origin,
-                      fmt::format("{} gives {} blocks in {} for {}; CUDA allows 1 to {}", in_quotes(expression.text),
+                      fmt::format("{} gives {} blocks in {} for {}; choose 1 to {}", in_quotes(expression.text),
                                   extents[i], "xyz"[i], case_text(launch), most));
       }
       *axes[i] = static_cast<unsigned>(extents[i]);
@@ -130,8 +130,10 @@ class Planner {
     const Expression& expression = *description_.dynamic_shared_bytes;
     const std::int64_t bytes = evaluate_size(expression, names);
     if (bytes < 0 || bytes > max_shared_bytes) {
-      refuse_launch(expression.origin,
-                    fmt::format("{} gives {} bytes of dynamic shared memory", in_quotes(expression.text), bytes));
+      refuse_launch(
+          expression.origin,
+          fmt::format("{} gives {} bytes of dynamic shared memory; choose 0 or more, and what a block can have",
+                      in_quotes(expression.text), bytes));
     }
     return bytes;
   }
@@ -157,10 +159,11 @@ class Planner {
     }
     const int most = signature_.max_blocks_per_cluster;
     if (most > 0 && cluster.blocks.volume() > static_cast<std::uint64_t>(most))
-      refuse_launch(origin, fmt::format("clusters of {} blocks, and the third launch bound allows {}",
-                                        cluster.blocks.volume(), most));
-    if (plan_.cooperative)
-      refuse_launch(origin, "a launch that is cooperative and in clusters; regtune launches one or the other");
+      refuse_launch(
+          origin,
+          fmt::format("clusters of {} blocks, and the third launch bound allows {}; choose fewer, or raise that bound",
+                      cluster.blocks.volume(), most));
+    if (plan_.cooperative) refuse_launch(origin, "a launch that is cooperative and in clusters; choose one of the two");
     for (const LaunchShape& shape : plan_.shapes) check_divides(cluster.blocks, shape, origin);
     plan_.cluster = cluster;
   }
@@ -171,12 +174,12 @@ class Planner {
     unsigned* const axes[] = {&cluster.x, &cluster.y, &cluster.z};
     for (std::size_t i = 0; i < std::min(extents.size(), std::size(axes)); ++i) {
       if (extents[i] < 1 || extents[i] > max_cluster)
-        refuse_launch(origin, fmt::format("a cluster of {} blocks in {}; CUDA allows 1 to {}", extents[i], "xyz"[i],
-                                          max_cluster));
+        refuse_launch(origin,
+                      fmt::format("a cluster of {} blocks in {}; choose 1 to {}", extents[i], "xyz"[i], max_cluster));
       *axes[i] = static_cast<unsigned>(extents[i]);
     }
     if (cluster.volume() > max_cluster)
-      refuse_launch(origin, fmt::format("a cluster of {} blocks; CUDA allows 8, and {} where a GPU has room for them",
+      refuse_launch(origin, fmt::format("a cluster of {} blocks; choose 8, or up to {} where a GPU has room for them",
                                         cluster.volume(), max_cluster));
     return cluster;
   }
@@ -206,8 +209,8 @@ class Planner {
       const std::string& wanted = arguments_[i]->tensor_map->of;
       const auto found = std::find(names.begin(), names.end(), wanted);
       if (found == names.end())
-        refuse(arguments_[i]->origin, fmt::format("of = {}: no buffer of that name{}; there are: {}", in_quotes(wanted),
-                                                  near_miss(wanted, names),
+        refuse(arguments_[i]->origin, fmt::format("of = {}: no buffer of that name{}; write one of: {}",
+                                                  in_quotes(wanted), near_miss(wanted, names),
                                                   names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
       const BufferPlan* viewed = buffers[static_cast<std::size_t>(found - names.begin())];
       views.emplace_back(i, planner.tensor_map(signature_.parameters[i], *arguments_[i], viewed));
@@ -235,7 +238,7 @@ class Planner {
       const std::optional<std::size_t> position = position_of(argument.parameter);
       if (!position) {
         refuse(argument.origin,
-               fmt::format("{} is no parameter of {}{}; its parameters are: {}", in_quotes(argument.parameter),
+               fmt::format("{} is no parameter of {}{}; write one of: {}", in_quotes(argument.parameter),
                            signature_.display, near_miss(argument.parameter, names),
                            names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
       }
