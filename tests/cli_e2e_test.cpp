@@ -23,8 +23,12 @@ class CommandLine : public testing::Test {
 };
 
 TEST_F(CommandLine, HelpAndVersionGoToStdout) {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{}, {"--help"}, {"tune", "--help"}, {"help", "man"}, {"completion", "zsh"}}) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
+                                                    {"--help"},
+                                                    {"tune", "--help"},
+                                                    {"help", "man"},
+                                                    {"help", "options"},
+                                                    {"completion", "zsh"}}) {
     const Ending ending = program_.run(arguments);
     EXPECT_EQ(ending.exit_code, 0);
     EXPECT_EQ(ending.err, "");

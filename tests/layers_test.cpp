@@ -45,7 +45,7 @@ const std::vector<Names>& layers() {
       {"cuda_status", "guess", "progress", "subcommands", "tensor_map", "texture", "worker"},
       {"driver_library", "launch_description"},
       {"cli_help", "completion", "description_rules", "driver"},
-      {"buffer_init", "driver_objects", "man_page", "toml_text"},
+      {"buffer_init", "driver_objects", "man_page", "options_page", "toml_text"},
       {"toml_reader"},
       {"toml_argument"},
       {"config_file", "toml_description"},

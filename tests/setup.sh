@@ -27,8 +27,9 @@ install_packages() {
     step "packages: no apt here; the build needs what Debian calls $*"
     return
   fi
-  local missing=() package sudo=()
+  local missing=() unknown=() package sudo=()
   for package; do
+    [[ $package == libtomlplusplus-dev && -f /usr/local/include/toml++/toml.h ]] && continue
     [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
   done
   ((${#missing[@]})) || return 0
@@ -39,6 +40,11 @@ install_packages() {
   fi
   # One unreachable source among several need not matter: the installation decides.
   "${sudo[@]}" apt-get update >/dev/null 2>&1 || true
+  for package in "${missing[@]}"; do
+    apt-cache show "$package" >/dev/null 2>&1 || unknown+=("$package")
+  done
+  ((${#unknown[@]})) && fail "this system has no package ${unknown[*]}. Debian 12 and Ubuntu 24.04 have all that the build" \
+    "needs, and what Ubuntu 22.04 lacks is in docs/limits.md"
   quiet packages "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
 }
 

@@ -56,7 +56,7 @@ TEST(TimePlot, NeedsAWindowAndSomethingTimed) {
 
 TEST(TimePlot, AndReportFitTheWindow) {
   for (const char* name : {"decay_wide", "decay_bounded", "matmul_tiled", "saxpy", "nbody"})
-    for (const int columns : {60, 80, 100, 160})
+    for (const int columns : {40, 60, 80, 100, 160})
       for (const bool utf8 : {false, true})
         for (const std::string& line :
              lines_of(report_text(recorded(name), "/home/me/regtune.db", window(columns, utf8))))
@@ -72,6 +72,9 @@ TEST(CodeTable, LeavesOutWhatSaysLeastFirst) {
   for (const char* kept : {"regs", "time (ms)", "gain", "budget"}) EXPECT_TRUE(holds(narrow, kept)) << narrow;
   EXPECT_TRUE(holds(narrow, "__launch_bounds__(256)  <- write")) << narrow;
   EXPECT_TRUE(holds(narrow, "author's code")) << narrow;
+  const std::string narrowest = table_of_codes(record, window(40));
+  EXPECT_TRUE(holds(narrowest, " <-\n")) << narrowest;
+  EXPECT_TRUE(holds(narrowest, "\n... and ")) << narrowest;
   EXPECT_TRUE(holds(wide, "more codes (--all shows them)"));
   EXPECT_EQ(table_of_codes(record, window(0)), table_of_codes(record, window(400)))
       << "where there is room nothing is cut";

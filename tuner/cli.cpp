@@ -13,6 +13,7 @@
 #include "did_you_mean.hpp"
 #include "man_page.hpp"
 #include "nvcc_command.hpp"
+#include "options_page.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -98,9 +99,10 @@ TuneCommand tune_command(const CliValues& values, const CompilerArguments& compi
 std::string text_about(const std::string& topic) {
   if (topic == "exit-codes") return exit_codes_text();
   if (topic == "man") return man_page();
+  if (topic == "options") return options_page();
   if (const Subcommand* command = find_subcommand(topic)) return help_text(*command);
   std::vector<std::string> topics = command_names();
-  topics.insert(topics.end(), {"exit-codes", "man"});
+  topics.insert(topics.end(), {"exit-codes", "man", "options"});
   throw Error(ErrorKind::usage, fmt::format("regtune help {}: name one of {}{}", topic, fmt::join(topics, ", "),
                                             did_you_mean(topic, topics)));
 }

@@ -57,7 +57,6 @@ std::string overview_text() {
   text +=
       "\n  regtune kernels/decay_wide.cu\n"
       "  regtune k.cu --set n=1<<24 --block 128,256 --grid 'ceil_div(n, block)'\n"
-      "  regtune lookup decayWide\n\n"
       "regtune COMMAND --help lists its options, regtune help exit-codes the exit codes\n";
   return text;
 }

@@ -7,7 +7,7 @@
 
 namespace regtune {
 
-// At most 24 lines of 80 letters.
+// 23 lines of 80 letters at the most, so that a window of 24 has room for the prompt behind them.
 std::string overview_text();
 // `columns`: how wide a line may be.
 std::string help_text(const Subcommand& command, int columns = 80);

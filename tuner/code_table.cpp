@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kRowsShown = 12;
 constexpr std::size_t kLeastBudgetColumns = 32;
+constexpr std::size_t kFewestBudgetColumns = 8;  // in a window that has no room for more
+constexpr std::size_t kFarIn = 11;               // where the line below the rows begins
 
 // A column of the table. Where there is room it has its whole heading and width; else what its cells take.
 struct Column {
@@ -66,11 +68,12 @@ std::string mark_of(const TuningRecord& record, const DistinctCode& row) {
   return "";
 }
 
-// Behind the budgets, in few letters where there is little room.
-std::string spell_mark(const std::string& mark, bool is_narrow) {
+// Behind the budgets, in few letters where there is little room: `room` is for the budgets as well.
+std::string spell_mark(const std::string& mark, bool is_narrow, std::size_t room) {
   if (mark.empty()) return "";
   if (!is_narrow) return "   " + mark;
-  return "  " + (mark == "<- write this" ? "<- write" : mark.substr(0, 7));
+  const std::string text = "  " + (mark == "<- write this" ? "<- write" : mark.substr(0, 7));
+  return text.size() + kFewestBudgetColumns <= room ? text : " <-";
 }
 
 std::string budgets_of(const TuningRecord& record, const DistinctCode& row) {
@@ -230,18 +233,21 @@ std::string table_of_codes(const TuningRecord& record, const ReportStyle& style)
   std::string text = "\n" + line_of(head, 0, "budget", Paint::head);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::string budgets = budgets_of(record, rows[i]);
-    const std::string mark = spell_mark(mark_of(record, rows[i]), is_narrow);
+    const std::size_t behind = room > 0 ? room - std::min(room, before_budget) : std::string::npos;
+    const std::string mark = spell_mark(mark_of(record, rows[i]), is_narrow, behind);
     if (room > 0) {
-      const std::size_t left = room - std::min(room, before_budget + mark.size());
+      const std::size_t left = behind - std::min(behind, mark.size());
       // Of what is cut the one to write must be seen.
       if (columns_of(budgets) > left && mark.find("<- write") != std::string::npos)
         budgets = spell_choice(record, record.verdict->best_in_source_id);
-      budgets = cut_to(budgets, std::max<std::size_t>(left, 8), style.utf8);
+      budgets = cut_to(budgets, std::max(left, kFewestBudgetColumns), style.utf8);
     }
     text += line_of(cell, i, budgets + mark, paint_of(record, rows[i]));
   }
-  if (all.size() > rows.size())
-    text += fmt::format("           ... and {} more codes (--all shows them)\n", all.size() - rows.size());
+  if (all.size() > rows.size()) {
+    const std::string more = fmt::format("... and {} more codes (--all shows them)\n", all.size() - rows.size());
+    text += std::string(room == 0 || kFarIn + more.size() <= room + 1 ? kFarIn : 0, ' ') + more;
+  }
   return text;
 }
 

@@ -36,7 +36,7 @@ std::vector<std::string> spellings(const Subcommand& command) {
 std::vector<std::string> subject_words(const Subcommand& command) {
   if (command.id != CliCommand::help) return command.subjects.words;
   std::vector<std::string> words = names_of_commands();
-  words.insert(words.end(), {"exit-codes", "man"});
+  words.insert(words.end(), {"exit-codes", "man", "options"});
   return words;
 }
 
