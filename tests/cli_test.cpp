@@ -69,7 +69,7 @@ TEST(Cli, ChoosesTheCompiler) {
   EXPECT_EQ(std::get<CheckRequest>(check.what).compiler.only, FrontEnd::nvrtc);
   const Command study = parse_command_line({"analyze", "k.cu", "--compiler", "nvcc"});
   EXPECT_EQ(std::get<AnalyzeCommand>(study.what).request.compiler.only, FrontEnd::nvcc);
-  EXPECT_TRUE(holds(refusal({"k.cu", "--compiler", "clang"}), "there are nvrtc, nvcc"));
+  EXPECT_TRUE(holds(refusal({"k.cu", "--compiler", "clang"}), "--compiler clang is not known; write one of nvrtc, nvcc"));
 }
 
 TEST(Cli, ConfirmsByNvccOnly) {

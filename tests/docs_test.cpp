@@ -223,6 +223,43 @@ TEST_P(Documents, LinkToWhatIsThere) {
   }
 }
 
+// The letters of each line that is not blank, without blanks: a picture gives each word its place.
+Lines letters_of(const std::string& text) {
+  Lines lines;
+  for (const std::string& line : lines_of(text)) {
+    const std::string letters = std::regex_replace(line, std::regex(" "), "");
+    if (!letters.empty()) lines.push_back(letters);
+  }
+  return lines;
+}
+
+std::string text_of_svg(const std::string& svg) {
+  std::string text;
+  for (const std::string& line : lines_of(svg))
+    if (line.starts_with("<text ")) text += std::regex_replace(line, std::regex("<[^>]*>"), "") + "\n";
+  for (const auto& [entity, letter] : {std::pair("&lt;", "<"), std::pair("&gt;", ">"), std::pair("&amp;", "&")})
+    text = std::regex_replace(text, std::regex(entity), letter);
+  return text;
+}
+
+class Recordings : public Documents {};
+
+// tests/terminal_recording.py made them, through tmux.
+TEST_P(Recordings, ShowWhatTheProgramSays) {
+  const std::string columns = GetParam();
+  const std::string svg = text_of(source_folder() / "docs/images" / ("terminal_" + columns + ".svg"));
+  std::smatch title;
+  ASSERT_TRUE(std::regex_search(svg, title, std::regex("<title>(regtune replay [^<]*)</title>")));
+  const Shell said = run_shown("COLUMNS=" + columns + " LC_ALL=C.UTF-8 " + title[1].str());
+  ASSERT_EQ(said.exit_code, 0) << said.all;
+  EXPECT_EQ(letters_of(text_of_svg(svg)), letters_of("$ " + title[1].str() + "\n" + said.out))
+      << "record it again: tests/terminal_recording.py " << columns << " docs/images/terminal_" << columns << ".svg '"
+      << title[1].str() << "'";
+}
+
+INSTANTIATE_TEST_SUITE_P(Terminal, Recordings, testing::Values("80", "160"),
+                         [](const testing::TestParamInfo<std::string>& info) { return "Of" + info.param + "Columns"; });
+
 INSTANTIATE_TEST_SUITE_P(All, Documents, testing::ValuesIn(documents()),
                          [](const testing::TestParamInfo<std::string>& info) {
                            const std::string stem = fs::path(info.param).stem().string();

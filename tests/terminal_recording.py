@@ -102,30 +102,32 @@ def runs_of(line, style):
     return runs
 
 
+def span(column, text, look):
+    attributes = f' x="{MARGIN + column * CELL_WIDTH:.1f}" textLength="{len(text) * CELL_WIDTH:.1f}"'
+    if look.get("bold"):
+        attributes += ' font-weight="bold"'
+    if look.get("dim"):
+        attributes += ' opacity="0.65"'
+    if "colour" in look:
+        attributes += f' fill="{look["colour"]}"'
+    return f"<tspan{attributes}>{escape(text)}</tspan>"
+
+
 def picture(lines, columns, title):
     width = columns * CELL_WIDTH + 2 * MARGIN
     height = len(lines) * CELL_HEIGHT + 2 * MARGIN
     svg = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
            f'height="{height}" font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="14" '
-           f'fill="{FOREGROUND}" xml:space="preserve" style="white-space: pre">',
+           f'fill="{FOREGROUND}">',
            f"<title>{escape(title)}</title>",
            f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>']
     style = {}
     for row, line in enumerate(lines):
         spans = []
         for column, text, look in runs_of(line, style):
-            if not text.strip():
-                continue
-            blanks = len(text) - len(text.lstrip())
-            text = text.strip()
-            attributes = f' x="{MARGIN + (column + blanks) * CELL_WIDTH:.1f}" textLength="{len(text) * CELL_WIDTH:.1f}"'
-            if look.get("bold"):
-                attributes += ' font-weight="bold"'
-            if look.get("dim"):
-                attributes += ' opacity="0.65"'
-            if "colour" in look:
-                attributes += f' fill="{look["colour"]}"'
-            spans.append(f"<tspan{attributes}>{escape(text)}</tspan>")
+            # Viewers fold blanks in their own ways, so that each word has its place.
+            for word in re.finditer(r"\S+", text):
+                spans.append(span(column + word.start(), word.group(), look))
         if spans:
             baseline = MARGIN + row * CELL_HEIGHT + 14
             svg.append(f'<text y="{baseline}">{"".join(spans)}</text>')

@@ -42,6 +42,14 @@ TEST(Terminal, AFileHasNoWidthAndNoColourUnlessToldSo) {
   unsetenv("COLUMNS");
 }
 
+TEST(Terminal, BreaksLinesBelowWhatTheyBeginWith) {
+  EXPECT_EQ(fitted("one two three", 9), "one two\n    three");
+  EXPECT_EQ(fitted("one two three", 0), "one two three");
+  EXPECT_EQ(fitted("ok  NVRTC  13.0 of here", 20), "ok  NVRTC  13.0 of\n    here") << "no half of the line is left";
+  EXPECT_EQ(fitted("ok  NVRTC  13.0 of that folder", 24), "ok  NVRTC  13.0 of that\n           folder");
+  EXPECT_EQ(fitted("    -> apt install it or not", 20), "    -> apt install\n       it or not");
+}
+
 TEST(Progress, SpellsAGuessedTimeShortly) {
   EXPECT_EQ(spell_duration(0.2), "1 s");
   EXPECT_EQ(spell_duration(42.4), "42 s");

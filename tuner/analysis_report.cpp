@@ -144,8 +144,9 @@ std::string study_text(const Study& study, const ReportStyle& style) {
                                  spell_block(record.author_shape.block), shared_memory(record));
   const std::string inferred =
       study.inferred == 0 ? "" : fmt::format(", {} caps taken to give the code of those around them", study.inferred);
-  text += fmt::format("{} budgets{}{} -> {} distinct codes\n", study.compiled + study.kept, kept, inferred,
-                      count_codes(record));
+  const auto codes = count_codes(record);
+  text += fmt::format("{} budgets{}{} -> {} distinct code{}\n", study.compiled + study.kept, kept, inferred, codes,
+                      codes == 1 ? "" : "s");
   text += table_of_codes(record, style) + "\n";
   const std::vector<std::string> bounds = ceilings(record);
   if (!bounds.empty()) text += fmt::format("ceiling: {}\n", fmt::join(bounds, "\n         "));

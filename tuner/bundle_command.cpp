@@ -191,7 +191,8 @@ std::string bundle_text(const BundleResult& result) {
   std::string text = fmt::format("{}: {}, {} KiB, by {}\n", result.file.string(), result.signature,
                                  (result.bytes + 1023) / 1024, result.compiler);
   for (const BundledArchitecture& one : result.architectures)
-    text += fmt::format("{}: {} budgets -> {} distinct codes\n", one.architecture, one.budgets, one.distinct_codes);
+    text += fmt::format("{}: {} budgets -> {} distinct code{}\n", one.architecture, one.budgets, one.distinct_codes,
+                        one.distinct_codes == 1 ? "" : "s");
   return text;
 }
 

@@ -141,7 +141,7 @@ void require_choice(const CliOption& option, const std::string& name, const std:
   if (option.choices.empty() || std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end())
     return;
   throw Error(ErrorKind::usage,
-              fmt::format("{} {}: there {} {}{}", name, value, option.choices.size() == 1 ? "is only" : "are",
+              fmt::format("{} {} is not known; write {}{}{}", name, value, option.choices.size() == 1 ? "" : "one of ",
                           fmt::join(option.choices, ", "), did_you_mean(value, option.choices)));
 }
 

@@ -87,9 +87,10 @@ KernelSignature choose_kernel(const Cubin& cubin, std::string_view source_text, 
                 fmt::format("{}: no kernel (__global__ function) was compiled{}", file, why_no_kernel(source_text)));
   std::vector<std::string> names;
   for (const KernelSignature& signature : all) names.push_back(unqualified_name(signature));
+  const std::string hint = did_you_mean(wanted.value_or(""), names);
   throw Error(ErrorKind::no_kernel,
-              fmt::format("{}: no kernel is called '{}'{}; name one of:{}{}", file, wanted.value_or(lowered_name),
-                          did_you_mean(wanted.value_or(""), names), list_of(all), hint_for_templates(source_text)));
+              fmt::format("{}: no kernel is called '{}'{} one of:{}{}", file, wanted.value_or(lowered_name),
+                          hint.empty() ? "; name" : hint + " Name", list_of(all), hint_for_templates(source_text)));
 }
 
 }  // namespace regtune

@@ -153,7 +153,9 @@ int tune_files(const TuneCommand& tuning, const Command& command, Told& told) {
     try {
       worst = worse_exit_code(worst, tune_file(request, tuning, command, told));
     } catch (const Error& failure) {
-      fmt::print(stderr, "regtune: {}: {}\n", request.source.string(), failure.what());
+      const std::string source = request.source.string();
+      const bool names_it = std::string_view(failure.what()).starts_with(source);
+      fmt::print(stderr, "regtune: {}{}\n", names_it ? "" : source + ": ", failure.what());
       nlohmann::json document = error_json(failure);
       document["source"] = request.source.string();
       told.documents.push_back(std::move(document));

@@ -209,10 +209,11 @@ std::string report_text(const TuningRecord& record, const std::string& stored_in
     failed += trial.facts ? 0 : 1;
     inferred += trial.facts && trial.facts->budget.status == BudgetStatus::inferred ? 1 : 0;
   }
+  const std::size_t codes = distinct_codes(record).size();
   text +=
-      fmt::format("compiled {} variants{} -> {} distinct codes\n", record.trials.size() - failed - inferred,
+      fmt::format("compiled {} variants{} -> {} distinct code{}\n", record.trials.size() - failed - inferred,
                   inferred == 0 ? "" : fmt::format(", {} caps taken to give the code of those around them", inferred),
-                  distinct_codes(record).size());
+                  codes, codes == 1 ? "" : "s");
   text += table_of_codes(record, style);
   if (style.plot) text += time_plot(record, style);
   text += "\n";

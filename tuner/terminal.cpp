@@ -11,6 +11,8 @@
 namespace regtune {
 namespace {
 
+constexpr std::size_t kIndent = 4;  // of the rest of a broken line
+
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -18,6 +20,19 @@ std::string_view variable(const char* name) {
 
 bool begins_a_letter(char byte) {
   return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+// Where the rest of a line begins: below what stands behind a label and two blanks or more ("ok NVRTC      13.0"), and
+// behind an arrow there, as long as half of the line is left.
+std::size_t rest_indent(const std::string& line, int columns) {
+  constexpr std::size_t kFurthest = 24;
+  std::size_t indent = kIndent;
+  for (std::size_t blanks = 0, at = 0; at < std::min(line.size(), kFurthest); ++at) {
+    if (line[at] != ' ' && blanks >= 2) indent = at;
+    blanks = line[at] == ' ' ? blanks + 1 : 0;
+  }
+  if (line.compare(indent, 3, "-> ") == 0) indent += 3;
+  return 2 * indent > static_cast<std::size_t>(columns) ? kIndent : indent;
 }
 
 }  // namespace
@@ -73,19 +88,19 @@ std::string cut_to(const std::string& text, std::size_t columns, bool utf8) {
 }
 
 std::string fitted(const std::string& text, int columns) {
-  constexpr std::string_view kIndent = "    ";
-  if (columns <= static_cast<int>(2 * kIndent.size())) return text;
+  if (columns <= static_cast<int>(2 * kIndent)) return text;
   std::string fitted;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = text.substr(begin, end - begin);
     begin = end + 1;
+    const std::string indent(rest_indent(line, columns), ' ');
     while (columns_of(line) > static_cast<std::size_t>(columns) && line.find('\x1b') == std::string::npos) {
       // Where bytes are more than columns this looks further back than it must.
       const std::size_t space = line.rfind(' ', static_cast<std::size_t>(columns));
       if (space == std::string::npos || line.find_first_not_of(' ') > space) break;
       fitted += line.substr(0, space) + "\n";
-      line = std::string(kIndent) + line.substr(std::min(line.find_first_not_of(' ', space), line.size()));
+      line = indent + line.substr(std::min(line.find_first_not_of(' ', space), line.size()));
     }
     fitted += line;
     if (end < text.size()) fitted += "\n";

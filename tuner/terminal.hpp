@@ -26,7 +26,8 @@ std::size_t columns_of(const std::string& text);
 // At most that many columns, "..." where some are missing (an ellipsis where `utf8`).
 std::string cut_to(const std::string& text, std::size_t columns, bool utf8);
 
-// Each line of more than `columns` broken at spaces, its rest behind four. 0: as it is. A line that holds no space
+// Each line of more than `columns` broken at spaces, its rest behind four, or below what stands behind a label and two
+// blanks. 0: as it is. A line that holds no space
 // there stays whole, and so does one with colours in it, which was made to fit.
 std::string fitted(const std::string& text, int columns);
 

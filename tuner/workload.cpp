@@ -209,9 +209,10 @@ class Planner {
       const std::string& wanted = arguments_[i]->tensor_map->of;
       const auto found = std::find(names.begin(), names.end(), wanted);
       if (found == names.end())
-        refuse(arguments_[i]->origin, fmt::format("of = {}: no buffer of that name{}; write one of: {}",
-                                                  in_quotes(wanted), near_miss(wanted, names),
-                                                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+        refuse(
+            arguments_[i]->origin,
+            fmt::format("of = {}: no buffer of that name; write one of: {}{}", in_quotes(wanted),
+                        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")), near_miss(wanted, names)));
       const BufferPlan* viewed = buffers[static_cast<std::size_t>(found - names.begin())];
       views.emplace_back(i, planner.tensor_map(signature_.parameters[i], *arguments_[i], viewed));
     }
@@ -238,9 +239,9 @@ class Planner {
       const std::optional<std::size_t> position = position_of(argument.parameter);
       if (!position) {
         refuse(argument.origin,
-               fmt::format("{} is no parameter of {}{}; write one of: {}", in_quotes(argument.parameter),
-                           signature_.display, near_miss(argument.parameter, names),
-                           names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+               fmt::format("{} is no parameter of {}; write one of: {}{}", in_quotes(argument.parameter),
+                           signature_.display, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+                           near_miss(argument.parameter, names)));
       }
       if (const ArgumentDescription* other = arguments_[*position]) {
         refuse(argument.origin,
