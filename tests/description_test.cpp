@@ -192,7 +192,7 @@ TEST(Description, ReadsAFileThatStandsElsewhere) {
 TEST(Description, RefusesUnknownKeysAndSuggests) {
   expect_refusal("gird = 3", {"dir/k.cu:4: gird", "did you mean \"grid\"?"});
   expect_refusal("block = 32\nblcks = 3", {"dir/k.cu:5: blcks", "\"block\""});
-  expect_refusal("warp = 3", {"dir/k.cu:4: warp", "known here: kernel, sizes, block"});
+  expect_refusal("warp = 3", {"dir/k.cu:4: warp", "write one of: kernel, sizes, block"});
   expect_refusal("[args]\nx = { bufer = 3 }", {"dir/k.cu:5: args.x.bufer", "\"buffer\""});
   expect_refusal("[args]\nx = { buffer = 3, inot = \"ones\" }", {"dir/k.cu:5: args.x.inot", "\"init\""});
   expect_refusal("\"a\\nb\" = 3", {"dir/k.cu:4"});

@@ -103,7 +103,7 @@ TEST(Expression, RefusesDivisionByZero) {
 }
 
 TEST(Expression, NamesWhatItKnowsWhenANameIsUnknown) {
-  expect_refusal("k + 1", "unknown name 'k'; known here: big, block, block_x, least, m, n, ceil_div");
+  expect_refusal("k + 1", "unknown name 'k'; choose of big, block, block_x, least, m, n, ceil_div");
   expect_refusal("print(n)", "unknown name 'print'");
   expect_refusal("math.huge", "unknown name 'math'");
 }

@@ -87,8 +87,7 @@ TEST(TexturePlan, OfOneDimensionMayBeMemory) {
   const WorkloadPlan plan = with_image("texture = 200000, type = \"int\", memory = \"linear\"");
   EXPECT_EQ(image_of(plan).layout.height, 0);
   EXPECT_EQ(value_text(plan.parameters[0]), "200000 texels of int, zeros, clamp, point, linear memory");
-  EXPECT_TRUE(
-      holds(refused_image("texture = 200000, type = \"int\""), "CUDA allows 1 to 131072, and 2^28 with memory"));
+  EXPECT_TRUE(holds(refused_image("texture = 200000, type = \"int\""), "choose 1 to 131072, and 2^28 with memory"));
   EXPECT_TRUE(holds(refused_image("texture = 300000000, type = \"int\", memory = \"linear\""), "268435456"));
 }
 
@@ -192,7 +191,7 @@ TEST(HandlePlan, ComesOutOfAFlagAsWell) {
     ADD_FAILURE() << "nothing was refused";
   } catch (const Error& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("--arg image")) << error.what();
-    EXPECT_TRUE(holds(error.what(), "filter: \"soft\" is none of: point, linear")) << error.what();
+    EXPECT_TRUE(holds(error.what(), "filter: \"soft\" is not known; write one of: point, linear")) << error.what();
   }
 }
 
@@ -271,10 +270,10 @@ TEST(ClusterPlan, KeepsWithinTheThirdLaunchBound) {
 TEST(ClusterPlan, RefusesWhatCannotBeLaunched) {
   EXPECT_TRUE(holds(refused_cluster("cluster = 0\n"), "a cluster of 0 blocks in x"));
   EXPECT_TRUE(holds(refused_cluster("cluster = [1, -2]\n"), "a cluster of -2 blocks in y"));
-  EXPECT_TRUE(holds(refused_cluster("cluster = 9223372036854775807\n"), "CUDA allows 1 to 16"));
+  EXPECT_TRUE(holds(refused_cluster("cluster = 9223372036854775807\n"), "choose 1 to 16"));
   EXPECT_TRUE(holds(refused_cluster("cluster = [8, 4]\n"), "a cluster of 32 blocks"));
   EXPECT_TRUE(holds(refused_cluster("cluster = [1, 2]\n"), "do not divide the grid of 8 x 1 x 1 for a block of 32"));
-  EXPECT_TRUE(holds(refused_cluster("cluster = 2\ncooperative = true\n"), "one or the other"));
+  EXPECT_TRUE(holds(refused_cluster("cluster = 2\ncooperative = true\n"), "choose one of the two"));
 }
 
 }  // namespace

@@ -43,21 +43,22 @@ TEST(TensorMap, NamesTheBrokenRule) {
   EXPECT_TRUE(holds(with([](auto& l) { l.dims[1] = 0; }), "tensor_map: dimension 1 has 0 elements"));
   EXPECT_TRUE(holds(with([](auto& l) { l.dims[0] = (std::int64_t{1} << 32) + 1; }), "2^32"));
   EXPECT_TRUE(holds(with([](auto& l) { l.strides[0] = 260; }),
-                    "strides: dimension 1 has a stride of 260 bytes: a multiple of 16"));
+                    "strides: dimension 1 has a stride of 260 bytes, and a multiple of 16"));
   EXPECT_TRUE(holds(with([](auto& l) { l.strides[0] = std::int64_t{1} << 40; }), "2^40"));
   EXPECT_TRUE(holds(with([](auto& l) { l.strides[0] = -16; }), "strides: dimension 1 has a stride of -16"));
-  EXPECT_TRUE(holds(with([](auto& l) { l.box[1] = 257; }), "box: box[1] is 257: 1 to 256"));
+  EXPECT_TRUE(holds(with([](auto& l) { l.box[1] = 257; }), "box: box[1] is 257 elements; choose 1 to 256"));
   EXPECT_TRUE(holds(with([](auto& l) { l.box[0] = 0; }), "box: box[0] is 0"));
-  EXPECT_TRUE(holds(with([](auto& l) { l.box[0] = 6; }), "box: box[0] is 6 x float = 24 bytes: a multiple of 16"));
+  EXPECT_TRUE(
+      holds(with([](auto& l) { l.box[0] = 6; }), "box: box[0] is 6 x float = 24 bytes; choose a multiple of 16"));
   EXPECT_TRUE(holds(with([](auto& l) { l.mode.swizzle = TensorSwizzle::b32; }),
-                    "box: box[0] is 16 x float = 64 bytes: with a swizzle of 32B at most 32"));
+                    "box: box[0] is 16 x float = 64 bytes, with a swizzle of 32B; choose at most 32"));
   EXPECT_TRUE(holds(with([](auto& l) {
                       l.box[0] = 64;
                       l.mode.swizzle = TensorSwizzle::b128_atom_32b;
                     }),
-                    "with a swizzle of 128B_atom_32B at most 128"));
-  EXPECT_TRUE(
-      holds(with([](auto& l) { l.element_strides[1] = 9; }), "element_strides: element_strides[1] is 9: 1 to 8"));
+                    "with a swizzle of 128B_atom_32B; choose at most 128"));
+  EXPECT_TRUE(holds(with([](auto& l) { l.element_strides[1] = 9; }),
+                    "element_strides: element_strides[1] is 9; choose 1 to 8"));
   EXPECT_TRUE(holds(with([](auto& l) {
                       l.type = ElementType::i32;
                       l.mode.oob_fill = TensorFill::nan;
@@ -73,10 +74,10 @@ TEST(TensorMap, AnInterleavedLayoutHasRulesOfItsOwn) {
   EXPECT_TRUE(holds(broken(interleaved), "swizzle: an interleave of 32B takes a swizzle of 32B"));
   interleaved.mode.swizzle = TensorSwizzle::b32;
   EXPECT_EQ(broken(interleaved), "");
-  EXPECT_TRUE(holds(broken(interleaved, 16), "aligned to 32 bytes"));
+  EXPECT_TRUE(holds(broken(interleaved, 16), "choose a multiple of 32 bytes"));
   interleaved.strides[0] = 144;
   EXPECT_TRUE(holds(broken(interleaved), "a multiple of 32 is needed"));
-  EXPECT_TRUE(holds(broken(layout([](auto& l) { l.mode.interleave = TensorInterleave::b16; })), "at least 3"));
+  EXPECT_TRUE(holds(broken(layout([](auto& l) { l.mode.interleave = TensorInterleave::b16; })), "write 3 or more"));
 }
 
 TEST(TensorMap, CountsBytesWithoutWrappingAround) {

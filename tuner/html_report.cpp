@@ -214,7 +214,7 @@ std::string one_run(const Section& section) {
 std::string runs_table(const std::vector<Section>& sections) {
   std::string html =
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The runs side by side\">\n"
-      "<table class=\"change\">\n<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Author\u2019s</th>"
+      "<table class=\"change sides\">\n<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Author\u2019s</th>"
       "<th scope=\"col\">Best</th><th scope=\"col\">Gain</th><th scope=\"col\">With</th></tr></thead>\n<tbody>\n";
   for (const Section& section : sections) {
     const DistinctCode* author = author_of(section.codes);
@@ -229,10 +229,11 @@ std::string runs_table(const std::vector<Section>& sections) {
                                                               : "undecided";
     const std::string with =
         best ? shortened(spell_choice(section.record, section.record.verdict->best_id), 120) : "\u2013";
-    html +=
-        fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td class=\"better\">{}</td><td>{}</td></tr>\n",
-                    escape_markup(section.label), escape_markup(time(author)),
-                    escape_markup(best ? time(best) : "\u2013"), escape_markup(gain), escape_markup(with));
+    html += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td data-head=\"Author\u2019s\">{}</td><td data-head=\"Best\">{}</td>"
+        "<td data-head=\"Gain\" class=\"better\">{}</td><td data-head=\"With\">{}</td></tr>\n",
+        escape_markup(section.label), escape_markup(time(author)), escape_markup(best ? time(best) : "\u2013"),
+        escape_markup(gain), escape_markup(with));
   }
   return html + "</tbody>\n</table>\n</div>\n";
 }

@@ -102,16 +102,16 @@ std::string RunLog::spell_best() const {
   return best > 0 ? fmt::format(", best so far {:.2f}x", best) : "";
 }
 
-// While codes are being compiled the race waits for them; from then on what is left of its budget is the most that it
-// can take, and mostly far more than it does.
+// Behind how much is compiled, and short: the whole line is to fit 80 columns. While codes are being compiled the race
+// waits for them; from then on what is left of its budget is the most that it can take, and mostly far more than it
+// does.
 std::string RunLog::spell_time_left() const {
   const auto seconds_since = [](Clock::time_point then) {
     return std::chrono::duration<double>(Clock::now() - then).count();
   };
   if (compiled_ > 0 && compiled_ < to_compile_) {
     const double each = seconds_since(began_) / static_cast<double>(compiled_);
-    return fmt::format(", about {} of compiling left",
-                       spell_duration(each * static_cast<double>(to_compile_ - compiled_)));
+    return fmt::format(" ({} left)", spell_duration(each * static_cast<double>(to_compile_ - compiled_)));
   }
   const double left_s = record_.settings.budget_s - seconds_since(all_compiled_.value_or(Clock::now()));
   return left_s > 0 ? fmt::format(", {} left at the most", spell_duration(left_s)) : "";

@@ -31,7 +31,7 @@ std::size_t rest_indent(const std::string& line, int columns) {
     if (line[at] != ' ' && blanks >= 2) indent = at;
     blanks = line[at] == ' ' ? blanks + 1 : 0;
   }
-  if (line.compare(indent, 3, "-> ") == 0) indent += 3;
+  if (line.find("-> ") == indent) indent += 3;
   return 2 * indent > static_cast<std::size_t>(columns) ? kIndent : indent;
 }
 
