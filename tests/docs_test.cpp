@@ -185,7 +185,7 @@ TEST_P(Documents, ShowWhatTheProgramSays) {
 TEST_P(Documents, NameCommandsAndOptionsThatExist) {
   const std::string text = text_of(source_folder() / GetParam());
   static const std::regex code("`([^`]+)`");
-  static const std::regex option("(?:^|\\s)--([a-z][a-z-]*)");
+  static const std::regex option("(?:^|\\s)--([a-z][a-z0-9-]*)");
   static const std::set<std::string> of_others = {
       "maxrregcount",           "use_fast_math",   "restrict", "register-usage-level",
       "expt-relaxed-constexpr", "extended-lambda", "no-cache", "gpus"};

@@ -202,7 +202,8 @@ def look_at_widths(browser, file, name, points):
             return box.width === 0 ? 99 : 12 * box.width / svg.viewBox.baseVal.width; }))""")
         expect(small >= 9, f"{name}: letters of {small:.1f} px at {width} px")
         tall = page.run("""Math.max(0, ...Array.from(document.querySelectorAll('td[data-head=Best], td[data-head=Gain]'))
-            .map(cell => cell.getBoundingClientRect().height))""")
+            .map(cell => { const text = document.createRange(); text.selectNodeContents(cell);
+                           return text.getBoundingClientRect().height; }))""")
         expect(tall < 40, f"{name}: a figure of {tall:.0f} px, broken into lines, at {width} px")
         page.close()
 
