@@ -139,6 +139,8 @@ void study_architecture(const Subject& subject, const std::string& architecture,
                         {request.compile_budget_s, request.every_cap}, subject.store, pool, subject.progress);
   const CompileUnit& unit = compilation.unit;
   analysis.compiler = pool.identity(unit.front_end).name;
+  subject.progress.detail(fmt::format("regtune: {}: compiled by {}, {}", architecture, analysis.compiler,
+                                      pool.identity(unit.front_end).library_path));
   const Sweep& survey = *compilation.sweep;
   for (const KernelSignature& signature : kernels_meant(subject, unit, survey.first_code()))
     analysis.studies.push_back(study(subject, pool.identity(unit.front_end), unit, signature, survey));

@@ -152,7 +152,7 @@ bool supply(const std::vector<Complaint>& complaints, CompileUnit& unit, std::ve
 std::vector<std::string> notes_of(const DeviceSlice& slice, const CompileUnit& unit) {
   std::vector<std::string> notes = slice.notes();
   for (const std::string& header : unit.empty_headers)
-    notes.push_back(fmt::format("<{}>: not found, and taken to be empty", header));
+    notes.push_back(fmt::format("<{}>: not found, and taken to be empty; -I names its folder", header));
   if (std::count(unit.fixed_options.begin(), unit.fixed_options.end(), kNewerStandard) > 0)
     notes.push_back(fmt::format("compiled with {}, for its designated initialisers", kNewerStandard));
   return notes;

@@ -158,9 +158,10 @@ std::string miss_text(const std::string& file, const AskedFor& asked, Miss miss,
   if (asked.gpu && asked.gpu->compute_major == 0 && !stored.empty())
     text += fmt::format("\nNo other GPU answers for one whose architecture is not known: --gpu '{}, sm_XX' says it.",
                         asked.gpu->name);
-  if (stored.empty())
-    text += "; no kernel of that name was tuned into it" +
-            (store ? did_you_mean(asked.key.kernel, stored_names(*store)) : "");
+  if (stored.empty()) {
+    const std::string meant = store ? did_you_mean(asked.key.kernel, stored_names(*store)) : "";
+    text += "; no kernel of that name was tuned into it" + (meant.empty() ? ": run regtune on its source" : meant);
+  }
   return text;
 }
 

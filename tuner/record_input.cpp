@@ -126,7 +126,9 @@ NamedRecords records_named(const std::string& subject, const RecordFilter& filte
     if (is_cache(subject)) return from_cache(subject, "", filter);
     NamedRecords found{subject, records_of_json(subject), ""};
     keep_wanted(found.records, filter);
-    if (found.records.empty()) found.miss = subject + ": holds no run of the sizes and GPU that were asked for";
+    if (found.records.empty())
+      found.miss =
+          subject + ": holds no run of the sizes and GPU that were asked for; leave out --set and --gpu to see all";
     return found;
   }
   // A colon may be part of a kernel's name: the file is what exists.

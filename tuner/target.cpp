@@ -31,7 +31,8 @@ void tell_about_gpu(const Target& target, const Device& device, Progress& progre
     return;
   }
   for (const std::string& user : target.gpu->other_users)
-    progress.note("regtune: the GPU is not idle, which makes times uncertain: " + user);
+    progress.note("regtune: the GPU is not idle, which makes times uncertain; end what uses it, or tune again later: " +
+                  user);
 }
 
 double peak_copy_gb_per_s(const GpuState& gpu, Store& store, Device& device) {
