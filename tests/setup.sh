@@ -44,7 +44,7 @@ install_packages() {
     apt-cache show "$package" >/dev/null 2>&1 || unknown+=("$package")
   done
   ((${#unknown[@]})) && fail "this system has no package ${unknown[*]}. Debian 12 and Ubuntu 24.04 have all that the build" \
-    "needs, and what Ubuntu 22.04 lacks is in docs/limits.md"
+    "needs; toml++ is also taken from /usr/local/include"
   quiet packages "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
 }
 
@@ -77,14 +77,36 @@ fetch_cuda_wheels() {
   touch "$1/complete-13.0"
 }
 
+# Ubuntu 22.04 has no package of toml++, and its CMake is older than the build takes. The headers are those of Ubuntu
+# 24.04's package, known by its hash, and CMake is its wheel from PyPI, in a folder where nothing else looks.
+complete_ubuntu_22_04() {
+  local site=${XDG_DATA_HOME:-$HOME/.local/share}/regtune/build
+  local toml=http://archive.ubuntu.com/ubuntu/pool/universe/t/tomlplusplus/libtomlplusplus-dev_3.4.0+ds-0.2build1_amd64.deb
+  local hash=e6d68dbb89f11c71fc33bd1397ab1b405e83e96b959e5c18ef82871c12051c46
+  if [[ ! -f $site/usr/include/toml++/toml.h || ! -x $site/cmake/data/bin/cmake ]]; then
+    step "packages: toml++ and a newer cmake, which Ubuntu 22.04 lacks, into $site"
+    mkdir -p "$site"
+    quiet toml /usr/lib/apt/apt-helper download-file "$toml" "$site/toml.deb" "SHA256:$hash"
+    quiet toml dpkg-deb -x "$site/toml.deb" "$site"
+    python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
+    quiet cmake python3 -m pip install --disable-pip-version-check --no-deps --upgrade --target "$site" cmake==3.31.10
+  fi
+  export CMAKE_INCLUDE_PATH=$site/usr/include${CMAKE_INCLUDE_PATH:+:$CMAKE_INCLUDE_PATH} PATH=$site/cmake/data/bin:$PATH
+}
+
 # set_up program|tests: what the build needs, or the tests too.
 set_up() {
-  local packages=(g++ cmake ninja-build libboost-program-options-dev libsqlite3-dev libtomlplusplus-dev
-    nlohmann-json3-dev libxxhash-dev libfmt-dev liblua5.4-dev)
+  local packages=(g++ ninja-build libboost-program-options-dev libsqlite3-dev nlohmann-json3-dev libxxhash-dev
+    libfmt-dev liblua5.4-dev)
   if [[ $1 == tests ]]; then
     packages+=(libgtest-dev libgmock-dev clang-format clang-tidy ccache pkg-config dpkg-dev python3)
     # The page of a report is looked at in a browser. Elsewhere that package is a snap, which a container cannot have.
     grep -q '^ID=debian' /etc/os-release 2>/dev/null && packages+=(chromium)
+  fi
+  if grep -q '^VERSION_ID="22.04"' /etc/os-release 2>/dev/null; then
+    complete_ubuntu_22_04
+  else
+    packages+=(cmake libtomlplusplus-dev)
   fi
   install_packages "${packages[@]}"
   find_cuda_toolkit
