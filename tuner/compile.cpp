@@ -55,7 +55,7 @@ CompiledCode code_from(const Message& reply, int id) {
   code.compiled = reply.at("compiled");
   code.cubin = bytes_of(reply.at("cubin"));
   code.log = bytes_of(reply.at("log"));
-  code.lowered_names = reply.at("lowered_names");
+  code.lowered_names = reply.at("lowered_names").get<std::vector<std::string>>();
   code.seconds = reply.at("ended_s").get<double>() - reply.at("begun_s").get<double>();
   code.link_seconds = reply.at("link_seconds");
   if (!code.compiled) code.failure = code.log;
