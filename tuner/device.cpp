@@ -21,6 +21,16 @@ namespace {
 // A driver that has not come up after this long will not; measured start: under a second.
 constexpr double kStartLimitMs = 60000;
 
+// Slower than any link between host and GPU is, and than a GPU reads.
+constexpr double kCopiedBytesPerMs = 2e6;
+
+double copy_limit_ms(const WorkloadPlan& plan) {
+  double bytes = 0;
+  if (plan.snapshot)
+    for (const SnapshotRange& range : plan.snapshot->ranges) bytes += static_cast<double>(range.bytes);
+  return bytes / kCopiedBytesPerMs;
+}
+
 // How device_code.cu spells an element type.
 std::string device_type(ElementType type) {
   if (type == ElementType::f16) return "half_bits";
@@ -130,6 +140,7 @@ Message Device::ask(const Message& request, double limit_ms) {
 
 void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms, bool never_restore) {
   timeout_ms_ = timeout_ms;
+  captured_ms_ = copy_limit_ms(plan);
   if (!state()) throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
   Message functions = Message::object();
   std::size_t next = 0;
@@ -141,7 +152,7 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
   plan_request_["device_code"] = binary(device_code.cubin);
   plan_request_["functions"] = functions;
   plan_request_["never_restore"] = never_restore;
-  const Message reply = ask(plan_request_, kStartLimitMs);
+  const Message reply = ask(plan_request_, kStartLimitMs + captured_ms_);
   if (!reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));
 }
@@ -156,7 +167,7 @@ void Device::restart(const std::string& why) {
   ++restarts_;
   start();
   if (!state()) throw Error(ErrorKind::gpu_failed, "the GPU did not come back after a fault: " + why_not_);
-  if (const Message reply = ask(plan_request_, kStartLimitMs); !reply.contains("ok"))
+  if (const Message reply = ask(plan_request_, kStartLimitMs + captured_ms_); !reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, "making the buffers again after a fault failed: " + reply.dump());
   if (reference_) run_reference();
   if (reference_run_) run_warm_up(warm_up_ms_);
@@ -195,7 +206,7 @@ Message Device::ask_of_reference(Message request) {
   request["id"] = reference_->id;
   // There are several launches in it; each may take up to the limit of one in the worst case, but all after the first
   // are as short as that.
-  const Message reply = ask(request, 4 * timeout_ms_ + 10000);
+  const Message reply = ask(request, 4 * (timeout_ms_ + captured_ms_) + 10000);
   if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
   if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());
   if (reply.contains("timed_out")) fail(fmt::format("it takes longer than --timeout {:.0f} s", timeout_ms_ / 1000));
@@ -240,7 +251,7 @@ ReferenceRun Device::warm_up(double ms) {
 
 Shot Device::launch(const char* what, const Candidate& candidate) {
   if (auto refused = load(candidate)) return *refused;
-  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_);
+  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_ + captured_ms_);
   if (reply.contains("clocks")) {
     const Message& clocks = reply.at("clocks");
     clock_readings_.push_back({clocks.at("sm_mhz"), clocks.at("throttled_by"), clocks.at("cost_us")});

@@ -80,6 +80,7 @@ class Device final : public Bench {
   std::string why_not_;
   Message plan_request_;
   double timeout_ms_ = 10000;
+  double captured_ms_ = 0;  // what moving all of a captured launch's memory to or from the host may take
   std::optional<Candidate> reference_;
   double warm_up_ms_ = 0;                      // how long the reference was launched for; 0: not yet
   std::optional<ReferenceRun> reference_run_;  // the first warm-up; later ones go on as it did
