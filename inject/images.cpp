@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "driver_functions.hpp"
 #include "key.hpp"
 
 namespace regtune {
@@ -120,7 +121,14 @@ void forget_library(CUlibrary library) {
   images().libraries.erase(library);
 }
 std::string hash_of_module(CUmodule module) {
-  return found_in(images().modules, module);
+  std::string hash = found_in(images().modules, module);
+  if (!hash.empty() || !driver().cuLibraryGetModule_call) return hash;
+  const std::lock_guard lock(images().mutex);
+  for (const auto& [library, of_library] : images().libraries) {
+    CUmodule found = nullptr;
+    if (driver().cuLibraryGetModule_call(&found, library) == CUDA_SUCCESS && found == module) return of_library;
+  }
+  return "";
 }
 std::string hash_of_library(CUlibrary library) {
   return found_in(images().libraries, library);

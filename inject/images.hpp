@@ -23,6 +23,7 @@ struct ProgramSource {
 // Empty for anything else.
 std::string image_hash(const void* image);
 
+// A library's module, as its functions name it, is known by the library's image.
 void remember_module(CUmodule module, std::string hash);
 void remember_library(CUlibrary library, std::string hash);
 void forget_module(CUmodule module);

@@ -1,5 +1,6 @@
 #include "launch_timer.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -25,6 +26,7 @@ constexpr std::size_t kMostRunning = 4096;
 
 struct Timers {
   std::mutex mutex;
+  std::map<CUcontext, float> empty_ms;  // what a pair is apart with nothing between
   std::map<CUcontext, std::vector<Events>> unused;
   std::deque<Running> running;
 };
@@ -47,6 +49,35 @@ bool take_events(CUcontext context, Events& events) {
          driver().cuEventCreate_call(&events.stopped, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
 }
 
+constexpr int kEmptyPairs = 5;
+
+// The least of a few. Once for each context, behind whatever the stream has to do.
+float time_of_nothing(CUstream stream) {
+  Events events;
+  float least = 0;
+  if (driver().cuEventCreate_call(&events.started, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
+      driver().cuEventCreate_call(&events.stopped, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+    return 0;
+  for (int i = 0; i < kEmptyPairs; ++i) {
+    float ms = 0;
+    driver().cuEventRecord_call(events.started, stream);
+    driver().cuEventRecord_call(events.stopped, stream);
+    if (driver().cuEventSynchronize_call(events.stopped) != CUDA_SUCCESS ||
+        driver().cuEventElapsedTime_call(&ms, events.started, events.stopped) != CUDA_SUCCESS)
+      return 0;
+    least = i == 0 ? ms : std::min(least, ms);
+  }
+  driver().cuEventDestroy_call(events.started);
+  driver().cuEventDestroy_call(events.stopped);
+  return least;
+}
+
+void measure_nothing(CUcontext context, CUstream stream) {
+  const std::lock_guard lock(timers().mutex);
+  const auto [known, is_new] = timers().empty_ms.try_emplace(context, 0.0f);
+  if (is_new) known->second = time_of_nothing(stream);
+}
+
 }  // namespace
 
 bool is_timed(std::uint64_t launches_before) {
@@ -64,8 +95,9 @@ void read_finished_times() {
     float ms = 0;
     if (state == CUDA_SUCCESS &&
         driver().cuEventElapsedTime_call(&ms, oldest.events.started, oldest.events.stopped) == CUDA_SUCCESS) {
+      const float of_launch = std::max(ms - timers().empty_ms[oldest.context], 0.0f);
       ++oldest.entry->timed;
-      oldest.entry->timed_ns += static_cast<std::uint64_t>(ms * 1e6);
+      oldest.entry->timed_ns += static_cast<std::uint64_t>(of_launch * 1e6f);
       timers().unused[oldest.context].push_back(oldest.events);
     }
     running.pop_front();
@@ -78,6 +110,7 @@ CUresult launch_timed(const Launch& launch, CUfunction function, LaunchEntry& en
   driver().cuCtxGetCurrent_call(&running.context);
   if (!take_events(running.context, running.events)) return launch_as_asked(launch, function);
   const CUstream stream = stream_of(launch);
+  measure_nothing(running.context, stream);
   const bool began = driver().cuEventRecord_call(running.events.started, stream) == CUDA_SUCCESS;
   const CUresult code = launch_as_asked(launch, function);
   const bool ended =

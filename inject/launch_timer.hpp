@@ -1,6 +1,7 @@
 #pragma once
 // How long launches take: a pair of events around some of them, read later, when both are over, so that the program
-// never waits. All of the first few of a shape are timed, then one in eight, then one in sixty-four.
+// never waits but for the first: what a pair is apart with nothing between is measured before it, and taken off. All of
+// the first few of a shape are timed, then one in eight, then one in sixty-four.
 #include "kernels.hpp"
 #include "launch.hpp"
 

@@ -118,6 +118,7 @@ Message offer_of(const Launch& launch, const WatchedShape& watched) {
   const std::string block = parameter_block(launch, kernel);
   const LaunchShape& shape = launch.shape;
   return {{"ask", "launch"},
+          {"process", getpid()},
           {"number", kernel.number},
           {"grid", {shape.grid.x, shape.grid.y, shape.grid.z}},
           {"block", {shape.block.x, shape.block.y, shape.block.z}},

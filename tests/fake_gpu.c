@@ -2,7 +2,8 @@
  * a kernel computes nothing, so that every output is the reference's, and how long it takes follows from its machine
  * code: between 1 and 2 ms of a clock that only launches move. FAKE_GPU_SLEEP_US=N: each of them really takes that
  * long. FAKE_GPU_FREE_MIB=N: so much memory is free. Kernels that do something, by their names: regtune's own that look
- * at memory, and fake_add and its like, which stand for an author's code and for wrong ones. */
+ * at memory, and fake_add and its like, which stand for an author's code and for wrong ones. FAKE_GPU_PARAMETERS=8,8,4:
+ * how large the parameters are that a program's kernels take. */
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <elf.h>
@@ -17,6 +18,7 @@
 
 typedef struct {
   double ms; /* of a launch */
+  CUmodule module;
   char name[96];
 } Function;
 
@@ -196,6 +198,7 @@ FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
 FAKE CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   Function* found = malloc(sizeof *found);
   found->ms = strstr(name, "regtune_") ? 0 : *(double*)module;
+  found->module = module;
   snprintf(found->name, sizeof found->name, "%s", name);
   *function = (CUfunction)found;
   return CUDA_SUCCESS;
@@ -211,6 +214,51 @@ FAKE CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule mo
   *address = (CUdeviceptr)variable;
   *bytes = sizeof variable;
   return strcmp(name, "fake_variable") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+FAKE CUresult cuFuncGetName(const char** name, CUfunction function) {
+  *name = ((Function*)function)->name;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
+  *module = ((Function*)function)->module;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  (void)name, (void)kernel;
+  return CUDA_ERROR_INVALID_HANDLE;
+}
+FAKE CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+  (void)function;
+  *value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS ? 32 : 0;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* bytes) {
+  const char* sizes = getenv("FAKE_GPU_PARAMETERS");
+  size_t end = 0;
+  (void)function;
+  for (size_t i = 0; sizes && *sizes; ++i) {
+    char* behind = NULL;
+    const size_t size = strtoul(sizes, &behind, 10);
+    *bytes = size;
+    *offset = (end + size - 1) / size * size;
+    end = *offset + size;
+    if (i == index) return CUDA_SUCCESS;
+    sizes = *behind == ',' ? behind + 1 : behind;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  (void)stream;
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  (void)value, (void)attribute, (void)address;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuEventQuery(CUevent event) {
+  (void)event;
+  return CUDA_SUCCESS;
 }
 FAKE CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   (void)function;

@@ -25,6 +25,7 @@ struct CapturedLaunch {
   int host_pointers = 0;         // parameters that point into the host's memory, which is not captured
   int registers_per_thread = 0;  // of the program's own code
   std::string program;
+  int process = 0;  // its id
   int launch = 1;
   std::string image;
   // Asks the program for the values of its module's variables; one that it lacks is left out.

@@ -93,9 +93,13 @@ std::string spell_shape(const ListedShape& shape) {
   return text;
 }
 
+std::string counted(std::uint64_t launches) {
+  return fmt::format("{} launch{}", launches, launches == 1 ? "" : "es");
+}
+
 std::string spell_launches(std::uint64_t launches, std::uint64_t in_graphs) {
-  if (in_graphs == 0) return fmt::format("{}", launches);
-  return launches == 0 ? fmt::format("{} in graphs", in_graphs) : fmt::format("{} + {} in graphs", launches, in_graphs);
+  if (launches == 0) return counted(in_graphs) + " in graphs";
+  return in_graphs == 0 ? counted(launches) : fmt::format("{} and {} in graphs", counted(launches), in_graphs);
 }
 
 std::string occupancy_words(const ListedKernel& kernel) {
@@ -109,7 +113,7 @@ std::string kernel_text(const ListedKernel& kernel, double total) {
   const double share = total > 0 ? 100 * kernel.ms / total : 0;
   std::string text =
       fmt::format("{:5.1f} %  {:>9}  {}\n", share, kernel.ms > 0 ? spell_ms(kernel.ms) : "-", kernel.signature);
-  text += fmt::format("           {} launches; {} registers", spell_launches(kernel.launches, kernel.in_graphs),
+  text += fmt::format("           {}; {} registers", spell_launches(kernel.launches, kernel.in_graphs),
                       kernel.told.registers_per_thread);
   if (kernel.told.local_bytes > 0)
     text += fmt::format(", {} bytes of local memory per thread", kernel.told.local_bytes);

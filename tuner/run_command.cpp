@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "cache_path.hpp"
 #include "did_you_mean.hpp"
@@ -105,7 +106,19 @@ class Watch {
         note(fmt::format("{} was not tuned: {}", demangle(kernel->name), failure.what()));
       }
     }
+    let_go_on(channel);
+  }
+
+  // In the program's own context it first puts everything back, and says so.
+  void let_go_on(Channel& channel) {
     channel.send({{"do", "go on"}});
+    while (std::exchange(works_in_program_, false)) {
+      const Channel::Received last = channel.receive();
+      if (last.state != Channel::State::message) return;
+      works_in_program_ = !last.message.contains("ok") && !last.message.contains("failure");
+      if (last.message.contains("failure"))
+        note("the program's memory could not be put back: " + last.message.at("failure").get<std::string>());
+    }
   }
 
   void tune_launch(Channel& channel, const ToldKernel& kernel, const Message& offer) {
@@ -116,6 +129,7 @@ class Watch {
     captured.registers_per_thread = kernel.registers_per_thread;
     captured.launch = request_.launch;
     captured.program = request_.program.front();
+    captured.process = offer.at("process");
     captured.memory.absolute_tolerance = request_.absolute_tolerance;
     captured.memory.relative_tolerance = request_.relative_tolerance;
     captured.variables = [&channel](const std::vector<std::string>& names) { return take_variables(channel, names); };
@@ -134,7 +148,7 @@ class Watch {
     take_memory(channel, captured);
     if (request_.in_process) {
       captured.context = &channel;
-      channel.send({{"do", "serve"}});
+      works_in_program_ = channel.send({{"do", "serve"}});
     }
     tuning.captured = &captured;
     try {
@@ -228,6 +242,7 @@ class Watch {
   std::map<std::string, Message> sources_;  // that the program compiled, by mangled name
   std::map<std::string, double> speedups_;  // of what was applied, likewise
   bool was_tuned_ = false;
+  bool works_in_program_ = false;  // the launches of a tuning are made there
 };
 
 std::string applied_text(const std::vector<AppliedKernel>& applied) {

@@ -23,6 +23,12 @@ class SnapshotMemory {
   // Throws Error(buffer_too_large, gpu_failed).
   void make(const SnapshotPlan& plan);
 
+  struct Reservation {
+    DeviceAddress begin = 0;
+    DeviceAddress end = 0;
+    std::int64_t bytes() const { return static_cast<std::int64_t>(end - begin); }
+  };
+
   // By address.
   const std::vector<SnapshotRange>& ranges() const { return ranges_; }
   // What lay at the start of a range before the launch.
@@ -31,6 +37,7 @@ class SnapshotMemory {
  private:
   void map_file(int descriptor);
   void map_at_addresses() const;
+  bool reserve(const Reservation& place) const;
   void copy_to_host();
 
   const Driver& driver_;

@@ -48,6 +48,11 @@ std::unique_ptr<Device> device_of(const TuneRequest& request) {
   return std::make_unique<Device>(request.device);
 }
 
+// A program that waits with its launch holds the GPU's memory, and does nothing with it.
+void leave_out_program(const CapturedLaunch& captured, Target& target) {
+  if (target.gpu) std::erase(target.gpu->other_users, fmt::format("process {}", captured.process));
+}
+
 // The compilers are at work when it returns.
 void begin_sweep(Sweep& sweep, const TuningPlan& plan, const CompileUnit& unit, const GpuLimits& limits,
                  std::optional<double> budget_s, Progress& progress) {
@@ -154,7 +159,8 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   TunedFile file({request.source, request.flags, request.jobs, request.compile_limit_s, request.compiler});
   const Source& source = file.source();
   const LaunchDescription described = file.description();
-  const Target target = choose_target(request.architecture, device, file.compiler());
+  Target target = choose_target(request.architecture, device, file.compiler());
+  if (request.captured) leave_out_program(*request.captured, target);
   tell_about_gpu(target, device, progress);
   if (request.confirm_by_nvcc) file.require_nvcc();  // that there is none is better known before the work
   // An unusable cache is better known before the work than after. Without a GPU nothing is stored.
