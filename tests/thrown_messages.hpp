@@ -17,6 +17,7 @@ namespace regtune {
 struct ThrownMessage {
   std::string file;
   bool says_more_itself = false;  // it was handed to refuse(), and no row of a table has to add its cure
+  bool is_internal = false;       // a bug of regtune: main() adds how to report it
 };
 
 class MessageScan {
@@ -217,8 +218,8 @@ class MessageScan {
     return (of_database ? "cache ... " : "...: ") + what;
   }
 
-  void keep(const SourceFile& file, const std::string& message, bool says_more_itself) {
-    found_[message] = {file.name, says_more_itself};
+  void keep(const SourceFile& file, const std::string& message, bool says_more_itself, bool is_internal = false) {
+    found_[message] = {file.name, says_more_itself, is_internal};
   }
 
   void scan_thrown(const SourceFile& file, bool frames) {
@@ -228,7 +229,7 @@ class MessageScan {
       if (kind.find_first_of("() \n") != std::string::npos || (frames && is_definition_of_refuse(file.code, at)))
         continue;
       const std::string message = message_at(file.code, file.code.find_first_not_of(" \n", comma + 1));
-      if (says_something(message, kFewestLetters)) keep(file, message, false);
+      if (says_something(message, kFewestLetters)) keep(file, message, false, kind == "internal");
     }
   }
 

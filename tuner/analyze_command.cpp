@@ -56,9 +56,7 @@ std::vector<KernelSignature> kernels_meant(const Subject& subject, const Compile
 
 BuildCode wait_for(Sweep& sweep) {
   std::optional<BuildCode> code = sweep.next();
-  if (!code)
-    throw Error(ErrorKind::internal,
-                "a compilation was begun and never came; report it with what regtune doctor --json says");
+  if (!code) throw Error(ErrorKind::internal, "a compilation was begun and never came");
   return std::move(*code);
 }
 

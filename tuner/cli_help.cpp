@@ -52,7 +52,7 @@ std::string wrapped(const std::string& text, int columns, int indent) {
 }
 
 std::string overview_text() {
-  std::string text = "usage: regtune [COMMAND] KERNEL.cu [options] [-- compiler options]\n\n";
+  std::string text = "usage: regtune [COMMAND] KERNEL.cu [options] [-- compiler options]\n";
   for (const Subcommand& command : subcommands()) text += fmt::format("  {:<11} {}\n", command.name, command.summary);
   text +=
       "\n  regtune kernels/decay_wide.cu\n"
