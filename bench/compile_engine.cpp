@@ -67,8 +67,9 @@ void write_trace(const std::string& file, const CompileUsage& usage, pid_t serve
   std::map<pid_t, std::size_t> number_of{{server, 0}};
   const auto write = [&](const CompileSpan& span, const char* how) {
     const std::size_t number = number_of.emplace(span.process, number_of.size()).first->second;
-    const std::string what = span.process == server ? std::string("plain NVRTC or the front end")
-                                                    : fmt::format("cap {}{}", kFirstCap + span.id, how);
+    const bool is_cap = span.process != server && span.id <= kLastCap - kFirstCap;
+    const std::string what =
+        is_cap ? fmt::format("cap {}{}", kFirstCap + span.id, how) : "plain NVRTC, the front end or the witness";
     out << fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f}\n", number, what, span.given_s - back_end_start_s,
                        span.begun_s - back_end_start_s, span.ended_s - back_end_start_s,
                        span.collected_s - back_end_start_s, span.cpu_s);

@@ -14,6 +14,7 @@ struct Job {
   pid_t process = -1;
   double begin_s = 0;
   double end_s = 0;
+  double cpu_s = 0;
   bool ends_process = false;
 };
 
@@ -23,7 +24,7 @@ std::vector<Job> jobs_in_stage(const CompileUsage& usage, pid_t server, double s
   const auto add = [&](const CompileSpan& span, bool ends_process) {
     if (span.process == server || span.ended_s <= stage_begin_s || span.begun_s >= stage_end_s) return;
     jobs.push_back({span.process, std::max(span.begun_s, stage_begin_s) - stage_begin_s,
-                    std::min(span.ended_s, stage_end_s) - stage_begin_s, ends_process});
+                    std::min(span.ended_s, stage_end_s) - stage_begin_s, span.cpu_s, ends_process});
   };
   for (const CompileSpan& span : usage.spans()) add(span, false);
   for (const CompileSpan& span : usage.cut_short()) add(span, true);
@@ -80,6 +81,7 @@ IdleCores idle_cores(const CompileUsage& usage, pid_t server, int jobs, double s
       if (job.begin_s > free_since_s) intervals.push_back({when, free_since_s, job.begin_s});
       free_since_s = job.end_s;
       (job.ends_process ? idle.cut_short_s : idle.answered_s) += job.end_s - job.begin_s;
+      idle.answered_on_cpu_s += job.cpu_s;
     }
     if (free_since_s < idle.stage_s) intervals.push_back({When::after_last_job, free_since_s, idle.stage_s});
   }
@@ -96,6 +98,7 @@ std::string idle_text(const IdleCores& idle, double shortest_s) {
     fmt::format_to(std::back_inserter(text), "{:6.1f}  {}\n", 100 * seconds / all_s, what);
   };
   row(idle.answered_s, "at jobs that were answered");
+  row(idle.answered_on_cpu_s, "  with a core");
   row(idle.cut_short_s, "at jobs that were cut short");
   row(idle.idle_s(When::before_first_job), "idle before the first job");
   row(idle.idle_s(When::between_jobs), "idle between jobs");

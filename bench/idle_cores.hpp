@@ -1,7 +1,7 @@
 #pragma once
 // When the workers of a compile pool had nothing to do, from what the pool noted of their jobs. A lane is what one core
-// could have been at: a worker, and after it the one that was forked in its place. Says when, not why; time that a
-// worker waited for a core while it was at a job is no idleness here.
+// could have been at: a worker, and after it the one that was forked in its place. Says when, not why; that a worker
+// waited for a core while it was at a job is no idleness here, and told apart.
 #include <string>
 #include <vector>
 
@@ -18,8 +18,9 @@ struct IdleInterval {
 
 struct IdleCores {
   double stage_s = 0;
-  double answered_s = 0;   // all lanes together, at jobs that were answered
-  double cut_short_s = 0;  // at jobs that were not
+  double answered_s = 0;         // all lanes together, at jobs that were answered
+  double answered_on_cpu_s = 0;  // the part of it in which they had a core
+  double cut_short_s = 0;        // at jobs that were not
   std::vector<std::vector<IdleInterval>> lanes;
 
   double idle_s(IdleInterval::When when) const;

@@ -16,7 +16,9 @@ Clock::time_point at(double seconds) {
 }
 
 void answer(CompileUsage& usage, pid_t process, double begun_s, double ended_s) {
-  const Message reply{{"pid", process}, {"cpu_s", 0.0}, {"begun_s", begun_s}, {"ended_s", ended_s}, {"peak_mib", 1.0}};
+  const double cpu_s = (ended_s - begun_s) / 2;
+  const Message reply{
+      {"pid", process}, {"cpu_s", cpu_s}, {"begun_s", begun_s}, {"ended_s", ended_s}, {"peak_mib", 1.0}};
   usage.add_answer(reply, 0, at(begun_s));
 }
 
@@ -29,6 +31,7 @@ TEST(IdleCores, AreBusyAtJobsAndIdleBeforeBetweenAndAfterThem) {
   const IdleCores idle = idle_cores(usage, kServer, 2, 10, 14);
   ASSERT_EQ(idle.lanes.size(), 2u);
   EXPECT_DOUBLE_EQ(idle.answered_s, 1.5 + 1.75 + 2.5);
+  EXPECT_DOUBLE_EQ(idle.answered_on_cpu_s, idle.answered_s / 2);
   EXPECT_DOUBLE_EQ(idle.cut_short_s, 0);
   EXPECT_DOUBLE_EQ(idle.idle_s(When::before_first_job), 0.5 + 1);
   EXPECT_DOUBLE_EQ(idle.idle_s(When::between_jobs), 0.25);
