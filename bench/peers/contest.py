@@ -1,0 +1,94 @@
+"""One kernel, all that compete on it, and the referee's judgement over their answers.
+
+The referee's own codes are plain NVRTC's for every cap, compiled by many processes, so that the best of the space is
+known whoever found it.
+"""
+
+from dataclasses import asdict
+
+import cubins
+import nvrtc
+from arithmetic import within
+from arrays import make_arrays
+from launches import read_launch, study
+from referee import AUTHOR, Contender, judge
+from settings import ALL_CAPS
+
+
+class Contest:
+    def __init__(self, settings, results, case, part):
+        self.settings, self.results, self.case, self.part = settings, results, case, part
+        kernel, signature = study(settings.regtune, case.source, case.side_file)
+        self.launch = read_launch(case.name, case.source, kernel, signature, case.side_file, case.sizes)
+        self.text = case.source.read_text()
+        self.headers = nvrtc.header_options() if case.headers else []
+        self.options = [f"--gpu-architecture={settings.architecture}", *self.headers, *self.launch.options]
+        self.folder = settings.out / "work" / part / case.name
+        self.contestants = []  # (peer, variant, run, key)
+        self.named = {}  # key: Contender
+        self.author = self.code_of_cap(0)
+
+    def request(self, **more):
+        """What a peer's process is told."""
+        return {"launch": asdict(self.launch), "source": str(self.case.source), "kernel": self.launch.bare_kernel,
+                "block": self.launch.block, "grid": self.launch.grid, "caps": ALL_CAPS, "runs": [{}],
+                "options": ["-std=c++17", *self.headers, *self.launch.options], "nvcc_options": self.headers,
+                "architecture": self.settings.architecture, **more}
+
+    def regtune_options(self):
+        return [part for name, value in self.case.sizes.items() for part in ("--set", f"{name}={value}")]
+
+    def code_of_cap(self, cap):
+        cubin = nvrtc.compile_cubin(self.text, self.options + nvrtc.cap_options(cap), self.case.source.name)
+        return self._contender(cubin, self.launch.kernel, named=True)
+
+    def _contender(self, cubin, entry, named, **more):
+        return Contender(cubins.code_key(cubin, entry), cubin, entry, named, **more)
+
+    def add_code(self, peer, variant, run, cubin, entry, figures, **more):
+        """A peer's answer as machine code. Its row is written now, its judgement later."""
+        contender = self._contender(cubin, entry, named=True, **more)
+        self.named.setdefault(contender.key, contender)
+        self.contestants.append((peer, variant, run, contender.key))
+        self.add_row(peer, variant, run, {**figures, "key": contender.key,
+                                          "registers": cubins.registers(cubin, entry)})
+
+    def add_cap(self, peer, variant, run, cap, figures):
+        code = self.code_of_cap(cap)
+        self.add_code(peer, variant, run, code.cubin, code.entry,
+                      {"winner": f"--maxrregcount={cap}" if cap else "author's code", **figures})
+
+    def add_row(self, peer, variant, run, figures):
+        self.results.add("run", part=self.part, case=self.case.name, peer=peer, variant=variant, run=run, **figures)
+
+    def judge(self, gpu, seconds, rounds=100, caps=ALL_CAPS):
+        """Times all codes, and writes the judgement."""
+        compiled = nvrtc.compile_caps(self.text, self.options, [cap for cap in caps if cap], self.settings.jobs,
+                                      self.case.source.name)
+        budgets = {self.author.key: [AUTHOR]}
+        codes = {self.author.key: self.author, **self.named}
+        for cap, cubin in compiled.items():
+            contender = self._contender(cubin, self.launch.kernel, named=False)
+            codes.setdefault(contender.key, contender)
+            budgets.setdefault(contender.key, []).append(cap)
+        judged = judge(gpu, self.launch, make_arrays(self.launch), list(codes.values()), rounds, seconds)
+        ratios = judged.pop("ratios")
+        if not ratios:
+            self.results.add("judgement", part=self.part, case=self.case.name, failed=str(judged["out"]))
+            return
+        of_caps = {key: one for key, one in ratios.items() if key in budgets}
+        best = min(ratios, key=lambda key: ratios[key]["ratio"])
+        best_cap = min(of_caps, key=lambda key: of_caps[key]["ratio"])
+        winners = []
+        for peer, variant, run, key in self.contestants:
+            row = {"peer": peer, "variant": variant, "run": run, "key": key, **ratios.get(key, {})}
+            if key in ratios:
+                row["over_best"] = ratios[key]["ratio"] / ratios[best]["ratio"]
+                row["over_best_cap"] = ratios[key]["ratio"] / ratios[best_cap]["ratio"]
+                row["within"] = within(ratios[key]["ratio"], ratios[best_cap]["ratio"])
+            else:
+                row["failed"] = judged["out"].get(key, "left the field")
+            winners.append(row)
+        self.results.add("judgement", part=self.part, case=self.case.name, winners=winners, caps=len(compiled) + 1,
+                         best={"key": best, "budgets": budgets.get(best, []), **ratios[best]},
+                         best_cap={"key": best_cap, "budgets": budgets[best_cap], **ratios[best_cap]}, **judged)
