@@ -15,6 +15,10 @@ from referee import AUTHOR, Contender, judge
 from settings import ALL_CAPS
 
 
+# CuPy adds it to every compilation, so that Kernel Tuner's and the script's codes have it. All get it, to be of one code.
+SHARED_OPTIONS = ["-ftz=true"]
+
+
 class Contest:
     def __init__(self, settings, results, case, part):
         self.settings, self.results, self.case, self.part = settings, results, case, part
@@ -22,7 +26,8 @@ class Contest:
         self.launch = read_launch(case.name, case.source, kernel, signature, case.side_file, case.sizes)
         self.text = case.source.read_text()
         self.headers = nvrtc.header_options() if case.headers else []
-        self.options = [f"--gpu-architecture={settings.architecture}", *self.headers, *self.launch.options]
+        self.options = [f"--gpu-architecture={settings.architecture}", "-std=c++17", *SHARED_OPTIONS, *self.headers,
+                        *self.launch.options]
         self.folder = settings.out / "work" / part / case.name
         self.contestants = []  # (peer, variant, run, key)
         self.named = {}  # key: Contender
@@ -32,7 +37,7 @@ class Contest:
         """What a peer's process is told."""
         return {"launch": asdict(self.launch), "source": str(self.case.source), "kernel": self.launch.bare_kernel,
                 "block": self.launch.block, "grid": self.launch.grid, "caps": ALL_CAPS, "runs": [{}],
-                "options": ["-std=c++17", *self.headers, *self.launch.options], "nvcc_options": self.headers,
+                "options": ["-std=c++17", *self.headers, *self.launch.options], "nvcc_options": [*SHARED_OPTIONS, *self.headers],
                 "architecture": self.settings.architecture, **more}
 
     def regtune_options(self):

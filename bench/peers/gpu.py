@@ -39,7 +39,7 @@ class Gpu:
 
         self.cupy = cupy
         self.busy_clocks = numpy.int64(_BUSY_CLOCKS)
-        self.stream = cupy.cuda.Stream(non_blocking=True)
+        self.stream = cupy.cuda.Stream.null  # CuPy's own copies are in the same one, so that nothing overtakes them
         self.busy = cupy.RawKernel(_BUSY_SOURCE, "busy")
         self.start, self.end = cupy.cuda.Event(), cupy.cuda.Event()
 
@@ -48,13 +48,16 @@ class Gpu:
         return {"gpu": properties["name"].decode(), "multiprocessors": properties["multiProcessorCount"],
                 "cuda_driver": self.cupy.cuda.runtime.driverGetVersion(), "cupy": self.cupy.__version__}
 
+    def free(self):
+        """Gives the memory back that nothing holds any more, so that the next process has it."""
+        self.cupy.get_default_memory_pool().free_all_blocks()
+
     def elapsed_ms(self, work):
         """The GPU's time for what `work` puts into the stream."""
-        with self.stream:
-            self.busy((1,), (1,), (self.busy_clocks,))
-            self.start.record(self.stream)
-            work()
-            self.end.record(self.stream)
+        self.busy((1,), (1,), (self.busy_clocks,))
+        self.start.record(self.stream)
+        work()
+        self.end.record(self.stream)
         self.end.synchronize()
         return float(self.cupy.cuda.get_elapsed_time(self.start, self.end))
 
@@ -79,16 +82,14 @@ class Data:
         return bool(self.first_values)
 
     def restore(self):
-        with self.gpu.stream:
-            for on_gpu, first in self.first_values:
-                on_gpu[...] = first
+        for on_gpu, first in self.first_values:
+            on_gpu[...] = first
 
     def clear_outputs(self):
         self.restore()
-        with self.gpu.stream:
-            for on_gpu in self.outputs:
-                if not any(on_gpu is restored for restored, _ in self.first_values):
-                    on_gpu.fill(0)
+        for on_gpu in self.outputs:
+            if not any(on_gpu is restored for restored, _ in self.first_values):
+                on_gpu.fill(0)
 
 
 class Code:

@@ -16,7 +16,7 @@ from arithmetic import extrapolate, spread_caps
 from arrays import make_arrays
 from cases import own_case, public_cases
 from children import run_command, run_peer
-from contest import Contest
+from contest import SHARED_OPTIONS, Contest
 from launches import Launch, Unsupported, read_launch
 from referee import Contender, judge
 from settings import ALL_CAPS, PARTS, Clock
@@ -47,7 +47,8 @@ class Bench:
         """A cold run of regtune, entered into the contest. Its wall seconds, or None."""
         folder = contest.folder / f"regtune_{variant.replace(' ', '_')}_{run}"
         figures = regtune_runs.tune(self.settings.regtune, contest.case.source, folder, max(5, clock.left_s()),
-                                    [*contest.regtune_options(), *options], seed=run, warm=warm)
+                                    [*contest.regtune_options(), *options], seed=run, warm=warm,
+                                    compiler_options=SHARED_OPTIONS)
         figures.pop("peer")
         if "failed" in figures:
             contest.add_row("regtune", variant, run, figures)
@@ -75,10 +76,13 @@ class Bench:
         if not runs:
             contest.add_row(peer, variant, 1, {**whole, "failed": answer.get("failed", "no answer")})
         counted = {}
-        for run in runs:
+        warm = [run["tuning_s"] for run in runs if run.get("warm")]
+        for run in (run for run in runs if not run.get("warm")):
             of = run.pop("variant", variant)
             counted[of] = counted.get(of, 0) + 1
             figures = {**whole, "startup_s": startup_s, "wall_s": startup_s + run["tuning_s"], **run}
+            if warm:
+                figures["warm_s"] = startup_s + warm.pop()
             if "best" not in run:
                 contest.add_row(peer, of, counted[of], figures)
             elif "cubin" in run:
@@ -98,7 +102,7 @@ def brute(bench, clock):
     # codes anew that the first compiled.
     cache = str(contest.folder / "kernel_tuner.json")
     runs = [{"variant": "brute force", "seed": 1, "cache": cache},
-            {"variant": "brute force, from its cache file", "seed": 1, "cache": cache, "anew": False}]
+            {"variant": "brute force", "seed": 1, "cache": cache, "anew": False, "warm": True}]
     runs += [{"variant": "brute force, codes kept", "seed": seed, "anew": False} for seed in range(2, RUNS + 1)]
     bench.kernel_tuner(contest, runs, clock)
     contest.judge(bench.gpu, min(30, clock.left_s()))

@@ -1,5 +1,7 @@
 """KTT (HiPerCoRe/KTT on GitHub) is a C++ library that has to be built. This says whether it builds with this toolkit.
 
+    python3 bench/peers/peer_ktt.py CHECKOUT results.jsonl
+
 It has one string of compiler options for a whole tuner, so that a cap for each configuration would have to be written
 into the kernel's source by a macro; where it builds, that is what the line says, and it is not run.
 """
@@ -7,11 +9,13 @@ into the kernel's source by a macro; where it builds, that is what the line says
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nvrtc import toolkit_folder
+from results import Results
 
 NAME = "KTT"
 _UNUSED = ("OpenCl", "Vulkan", "Python", "Gpa", "Cupti")
@@ -45,3 +49,12 @@ def why_not(folder, jobs=None):
     if failures:
         return f"does not build with this toolkit ({len(failures)} of {len(files)} files fail): {failures[0]}"
     return "builds, and is not run: its compiler options are those of the whole tuner, not of a configuration"
+
+
+def main(folder, results):
+    """Needs no GPU: the line can be added to the results of a run on another machine with the same toolkit."""
+    Results(results).add("skipped", what=f"{NAME}: {missing(folder) or why_not(folder)}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -18,10 +18,11 @@ class Winner:
     entry: str
 
 
-def command(regtune, source, folder, options=(), side_file=None, seed=1):
+def command(regtune, source, folder, options=(), side_file=None, seed=1, compiler_options=()):
     given = [regtune, "tune", source, "--quiet", "--no-config", "--no-plot", "--seed", seed, "--cache",
              folder / "cache.db", "--record", folder / "record.json", *options]
-    return given + (["--description", side_file] if side_file else [])
+    given += ["--description", side_file] if side_file else []
+    return given + (["--", *compiler_options] if compiler_options else [])
 
 
 def code_of(cache, record, trial):
@@ -79,11 +80,11 @@ def summary_of(record):
     }
 
 
-def tune(regtune, source, folder, seconds, options=(), side_file=None, seed=1, warm=False):
+def tune(regtune, source, folder, seconds, options=(), side_file=None, seed=1, warm=False, compiler_options=()):
     """One cold run, and where asked a warm one; {"failed": why} where it fails."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    given = command(regtune, source, folder, options, side_file, seed)
+    given = command(regtune, source, folder, options, side_file, seed, compiler_options)
     code, wall_s = run_command(given, seconds, folder / "report.txt")
     answer = {"peer": "regtune", "wall_s": wall_s, "seed": seed, "options": [str(option) for option in options]}
     if code is None or not (folder / "record.json").exists():

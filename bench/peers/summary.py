@@ -38,7 +38,8 @@ _HOW = """Each peer runs in a process of its own, as its users run it; cold mean
 the whole process. GPU time is the sum of the launches' own times, warm-up launches among them. One referee judges all
 answers, the author's code among them: it launches every code by CuPy in interleaved rounds, each in a new order, and
 compares medians of the times paired by round. It knows the best cap from plain NVRTC's code of every cap, not from any of
-the tuners. Codes whose outputs differ from the author's are out."""
+the tuners. Codes whose outputs differ from the author's are out. CuPy adds `-ftz=true` to what it compiles, so all of them
+compile the kernels of `kernels/` with it."""
 
 
 def _sweep_section(rows, part, case, title):

@@ -194,4 +194,4 @@ def scaling_table(rows, axis):
     series = scaling_series(rows, axis)
     values = sorted({x for _, points in series for x, _ in points})
     table = [[name] + [seconds(dict(points).get(x)) for x in values] for name, points in series]
-    return markdown([axis, *values], table)
+    return markdown([axis, *(str(value) for value in values)], table)
