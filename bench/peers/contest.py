@@ -19,6 +19,9 @@ from settings import ALL_CAPS
 SHARED_OPTIONS = ["-ftz=true"]
 
 
+_compiled = {}  # of earlier contests over the same text
+
+
 class Contest:
     def __init__(self, settings, results, case, part):
         self.settings, self.results, self.case, self.part = settings, results, case, part
@@ -68,8 +71,11 @@ class Contest:
 
     def judge(self, gpu, seconds, rounds=100, caps=ALL_CAPS):
         """Times all codes, and writes the judgement."""
-        compiled = nvrtc.compile_caps(self.text, self.options, [cap for cap in caps if cap], self.settings.jobs,
-                                      self.case.source.name)
+        known = (self.text, *self.options, *caps)
+        if known not in _compiled:
+            _compiled[known] = nvrtc.compile_caps(self.text, self.options, [cap for cap in caps if cap],
+                                                  self.settings.jobs, self.case.source.name)
+        compiled = _compiled[known]
         budgets = {self.author.key: [AUTHOR]}
         codes = {self.author.key: self.author, **self.named}
         for cap, cubin in compiled.items():

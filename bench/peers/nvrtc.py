@@ -5,11 +5,13 @@ must be findable in the machine code: templates are not instantiated here.
 """
 
 import ctypes
+import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-_PLACES = ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so")
+# The toolkit's first, which regtune takes too: Python packages bring others along.
+_PLACES = ("/usr/local/cuda/lib64/libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so")
 
 
 class CompileError(Exception):
@@ -78,5 +80,6 @@ def _compile_cap(task):
 def compile_caps(text, options, caps, processes, file_name="kernel.cu"):
     """A cubin for each cap that compiles, by so many processes."""
     tasks = [(cap, text, options, file_name) for cap in caps]
-    with ProcessPoolExecutor(processes) as pool:
+    # Processes of their own, not forks: the caller may hold a GPU and its threads.
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         return {cap: cubin for cap, cubin in pool.map(_compile_cap, tasks) if cubin}

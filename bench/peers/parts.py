@@ -25,7 +25,7 @@ SMALL, HEAVY = "decay_wide", "block_sort"
 STRATEGY_CASES = [SMALL, "nbody", "matmul_registers", "decay_bounded", "matmul_tiled", HEAVY, "bad_local_array",
                   "decay_indexed"]
 STRATEGIES = {"default strategy": None, "Bayesian": "bayes_opt"}
-REPEATED_CASES = [SMALL, "nbody", "matmul_registers"]  # five runs of each strategy
+REPEATED_CASES = ["nbody", "matmul_registers", "decay_bounded"]
 RUNS = 5
 
 
@@ -134,24 +134,30 @@ def _extrapolated(bench, contest, peer, variant, answer):
 
 
 def strategies(bench, clock):
-    """Kernel Tuner's strategies with the wall time that regtune took, not counting the start of Python.
-
-    Some kernels five times with other seeds: how often is the answer within 0.5 % of the referee's best?
-    """
+    """Kernel Tuner's strategies with the wall time that regtune took, not counting the start of Python."""
     for name in STRATEGY_CASES:
-        if not clock.allows(25):
-            bench.results.add("left_out", part="strategies", case=name, why="the time was up")
-            continue
-        contest = bench.contest(name, "strategies")
-        seeds = range(1, RUNS + 1 if name in REPEATED_CASES else 2)
-        walls = [wall_s for wall_s in (bench.tune(contest, seed, clock) for seed in seeds) if wall_s]
-        if not walls:
-            continue
-        seconds = statistics.median(walls)
-        runs = [{"variant": variant, "strategy": strategy, "seconds": seconds, "seed": seed}
-                for variant, strategy in STRATEGIES.items() for seed in (seeds if strategy else [1])]
-        bench.kernel_tuner(contest, runs, clock)
-        contest.judge(bench.gpu, min(12, clock.left_s()), rounds=60)
+        _same_wall_time(bench, clock, "strategies", name, range(1, RUNS + 1 if name == SMALL else 2))
+
+
+def repeats(bench, clock):
+    """The same five times with other seeds: how often is the answer within 0.5 % of the referee's best?"""
+    for name in REPEATED_CASES:
+        _same_wall_time(bench, clock, "repeats", name, range(1, RUNS + 1))
+
+
+def _same_wall_time(bench, clock, part, name, seeds):
+    if not clock.allows(20):
+        bench.results.add("left_out", part=part, case=name, why="the time was up")
+        return
+    contest = bench.contest(name, part)
+    walls = [wall_s for wall_s in (bench.tune(contest, seed, clock) for seed in seeds) if wall_s]
+    if not walls:
+        return
+    seconds = statistics.median(walls)
+    runs = [{"variant": variant, "strategy": strategy, "seconds": seconds, "seed": seed}
+            for variant, strategy in STRATEGIES.items() for seed in (seeds if strategy else [1])]
+    bench.kernel_tuner(contest, runs, clock)
+    contest.judge(bench.gpu, min(12, clock.left_s()), rounds=60)
 
 
 def public(bench, clock):
@@ -205,12 +211,12 @@ def others(bench, clock):
     folder = contest.folder
     if bench.has(peer_nvcc.NAME):
         answer = run_peer("peer_nvcc", contest.request(folder=_made(folder / "nvcc"), caps=caps, seconds=60),
-                          folder / "nvcc", clock.left_s(), bench.settings.site)
+                          folder / "nvcc", clock.left_s())
         bench.enter(contest, peer_nvcc.NAME, answer, "24 caps")
         _extrapolated(bench, contest, peer_nvcc.NAME, "24 caps", answer)
     if bench.has(peer_script.NAME):
         answer = run_peer("peer_script", contest.request(runs=[{"variant": "all caps"}] + [
-            {"variant": "all caps, codes kept"}] * (RUNS - 1)), folder / "script", clock.left_s(), bench.settings.site)
+            {"variant": "all caps, codes kept"}] * (RUNS - 1)), folder / "script", clock.left_s())
         bench.enter(contest, peer_script.NAME, answer)
     if bench.has("Triton's autotuner"):
         _triton(bench, contest, caps, clock)
@@ -228,8 +234,7 @@ def _triton(bench, contest, caps, clock):
     import numpy
 
     folder = contest.folder / "triton"
-    answer = run_peer("peer_triton", contest.request(folder=_made(folder), caps=caps), folder, clock.left_s(),
-                      bench.settings.site)
+    answer = run_peer("peer_triton", contest.request(folder=_made(folder), caps=caps), folder, clock.left_s())
     run = answer.get("runs", [{}])[0]
     name, variant = "Triton's autotuner", "24 of maxnreg"
     if not run.get("cubin"):
@@ -325,8 +330,9 @@ def _scale_caps(bench, clock, source):
             bench.results.add("scaling", axis="caps", x=caps, peer="regtune, compiling", failed=" ".join(cells)[-200:])
 
 
-_FUNCTIONS = {"brute": brute, "heavy": heavy, "strategies": strategies, "public": public, "scaling": scaling,
-              "others": others, "look_up": look_up}
+_FUNCTIONS = {"brute": brute, "heavy": heavy, "strategies": strategies, "repeats": repeats,
+              "public": public, "scaling": scaling, "others": others,
+              "look_up": look_up}
 
 
 def run_parts(bench, names):

@@ -109,11 +109,13 @@ def referee_line(rows, part, case):
 
 
 def strategy_table(rows):
-    """Answers with the same wall time as regtune's."""
+    """Answers with the same wall time as regtune's. Where a kernel was in both parts, the one of five runs."""
+    parts = {row["case"]: part for part in ("strategies", "repeats")
+             for row in of_kind(rows, "run", part=part)}
     table = []
-    for case in dict.fromkeys(row["case"] for row in of_kind(rows, "run", part="strategies")):
-        judged = judgements(rows, "strategies", case)
-        for (peer, variant), runs in groups(rows, "strategies", case):
+    for case, part in parts.items():
+        judged = judgements(rows, part, case)
+        for (peer, variant), runs in groups(rows, part, case):
             answers = [judged.get((peer, variant, run["run"]), {}) for run in runs]
             failed = next((run["failed"] for run in runs if run.get("failed")), "")
             table.append([case, name_of(peer, variant), seconds(median_of(runs, "tuning_s") or median_of(runs, "wall_s")),
