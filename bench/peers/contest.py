@@ -15,7 +15,8 @@ from referee import AUTHOR, Contender, judge
 from settings import ALL_CAPS
 
 
-# CuPy adds it to every compilation, so that Kernel Tuner's and the script's codes have it. All get it, to be of one code.
+# CuPy adds it to every compilation, so that Kernel Tuner's and the script's codes have it. All get it, to be of one
+# code.
 SHARED_OPTIONS = ["-ftz=true"]
 
 
@@ -40,8 +41,8 @@ class Contest:
         """What a peer's process is told."""
         return {"launch": asdict(self.launch), "source": str(self.case.source), "kernel": self.launch.bare_kernel,
                 "block": self.launch.block, "grid": self.launch.grid, "caps": ALL_CAPS, "runs": [{}],
-                "options": ["-std=c++17", *self.headers, *self.launch.options], "nvcc_options": [*SHARED_OPTIONS, *self.headers],
-                "architecture": self.settings.architecture, **more}
+                "options": ["-std=c++17", *self.headers, *self.launch.options],
+                "nvcc_options": [*SHARED_OPTIONS, *self.headers], "architecture": self.settings.architecture, **more}
 
     def regtune_options(self):
         return [part for name, value in self.case.sizes.items() for part in ("--set", f"{name}={value}")]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Gets the public repositories whose kernels are compared, as FOLDER/owner/name: the folders alone that they need.
 #   bench/peers/fetch_public.sh FOLDER
-# BASE says where from (default: https://github.com). What is there already is left alone; what cannot be fetched is said,
-# and its kernels are skipped by the comparison.
+# BASE says where from (default: https://github.com). What is there already is left alone; what cannot be fetched is
+# said, and its kernels are skipped by the comparison.
 set -euo pipefail
 
 if [ $# -ne 1 ]; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes one folder, and an archive of it, of all that the comparison needs, for a GPU machine that has neither a network nor
-# a build of regtune:
+# Makes one folder, and an archive of it, of all that the comparison needs, for a GPU machine that has neither a network
+# nor a build of regtune:
 #   bench/peers/pack.sh FOLDER [CHECKOUTS]
-# BUILD is the release build (default: build/release), PYTHON_VERSION the other machine's (default: 3.12), which must have
-# NumPy, SciPy, pandas, scikit-learn and CuPy; Triton and PyTorch for Triton's part. CHECKOUTS: as fetch_public.sh makes
-# them; their sources alone are taken. There: unpack FOLDER.tar.gz, and bash bench/peers/run_h200.sh OUT in it.
+# BUILD is the release build (default: build/release), PYTHON_VERSION the other machine's (default: 3.12), which must
+# have NumPy, SciPy, pandas, scikit-learn and CuPy; Triton and PyTorch for Triton's part. CHECKOUTS: as fetch_public.sh
+# makes them; their sources alone are taken. There: unpack FOLDER.tar.gz, and bash bench/peers/run_h200.sh OUT in it.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
@@ -40,7 +40,8 @@ if [ ! -d "$folder/site/kernel_tuner" ]; then
     --python-version "${PYTHON_VERSION:-3.12}" --implementation cp "${platforms[@]}" --target "$folder/site" \
     --requirement "$repository/bench/peers/kernel_tuner_packages.txt" ||
     echo "Kernel Tuner could not be had from PyPI: its parts will be skipped"
-  # The folder has to travel: what these packages hold for other versions of Python is left, and their own sources and tests.
+  # The folder has to travel: what these packages hold for other versions of Python is left, as are their own sources
+  # and tests.
   version=${PYTHON_VERSION:-3.12}
   find "$folder/site" -name '*.cpython-*.so' -not -name "*.cpython-${version/./}-*" -delete
   find "$folder/site" \( -name '*.c' -o -name '*.cpp' -o -name '*.pyx' \) -delete

@@ -1,8 +1,6 @@
 """What each part runs. Each ends with its clock, and writes what it has as it goes."""
 
 import json
-import os
-import shutil
 import statistics
 import time
 from pathlib import Path
@@ -19,6 +17,7 @@ from children import run_command, run_peer
 from contest import SHARED_OPTIONS, Contest
 from launches import Launch, Unsupported, read_launch
 from referee import Contender, judge
+from scaling import scaling
 from settings import ALL_CAPS, PARTS, Clock
 
 SMALL, HEAVY = "decay_wide", "block_sort"
@@ -72,7 +71,7 @@ class Bench:
         """The runs of a peer's answer. Each has the start-up of their common process to itself."""
         runs = answer.get("runs", [])
         whole = {name: answer[name] for name in ("version", "look_up_ms") if name in answer}
-        startup_s = answer.get("wall_s", 0) - sum(run["tuning_s"] for run in runs)
+        startup_s = answer.get("startup_s", 0)
         if not runs:
             contest.add_row(peer, variant, 1, {**whole, "failed": answer.get("failed", "no answer")})
         counted = {}
@@ -126,8 +125,7 @@ def _extrapolated(bench, contest, peer, variant, answer):
     runs = answer.get("runs")
     if not runs or not runs[0].get("settled"):
         return
-    run, wanted = runs[0], len(ALL_CAPS)
-    startup_s = answer["wall_s"] - sum(one["tuning_s"] for one in runs)
+    run, wanted, startup_s = runs[0], len(ALL_CAPS), answer["startup_s"]
     bench.results.add("extrapolation", part=contest.part, case=contest.case.name, peer=peer, variant=variant,
                       measured=run["settled"], wall_s=startup_s + run["tuning_s"], wanted=wanted,
                       extrapolated_s=extrapolate(startup_s, run["tuning_s"], run["settled"], wanted))
@@ -204,22 +202,22 @@ def _verified(bench, record, folder, clock, reason):
 
 
 def others(bench, clock):
-    """The plain script over all configurations; nvcc and Triton over 24, extrapolated; KTT."""
+    """nvcc and Triton over 24 configurations, extrapolated; the plain script over all; KTT."""
     contest = bench.contest(SMALL, "others")
     bench.tune(contest, 1, clock)
     caps = spread_caps(24)
     folder = contest.folder
     if bench.has(peer_nvcc.NAME):
-        answer = run_peer("peer_nvcc", contest.request(folder=_made(folder / "nvcc"), caps=caps, seconds=60),
+        answer = run_peer("peer_nvcc", contest.request(folder=_made(folder / "nvcc"), caps=caps, seconds=40),
                           folder / "nvcc", clock.left_s())
         bench.enter(contest, peer_nvcc.NAME, answer, "24 caps")
         _extrapolated(bench, contest, peer_nvcc.NAME, "24 caps", answer)
-    if bench.has(peer_script.NAME):
-        answer = run_peer("peer_script", contest.request(runs=[{"variant": "all caps"}] + [
-            {"variant": "all caps, codes kept"}] * (RUNS - 1)), folder / "script", clock.left_s())
-        bench.enter(contest, peer_script.NAME, answer)
     if bench.has("Triton's autotuner"):
         _triton(bench, contest, caps, clock)
+    if bench.has(peer_script.NAME):
+        answer = run_peer("peer_script", contest.request(runs=[{"variant": "all caps"}] + [
+            {"variant": "all caps, codes kept"}] * (RUNS - 1)), folder / "script", max(5, clock.left_s() - 15))
+        bench.enter(contest, peer_script.NAME, answer)
     contest.judge(bench.gpu, min(25, clock.left_s()))
     if bench.has("KTT"):
         bench.results.add("skipped", what=f"KTT: {peer_ktt.why_not(bench.settings.ktt, bench.settings.jobs)}")
@@ -244,7 +242,7 @@ def _triton(bench, contest, caps, clock):
     n = numpy.int32(contest.launch.sizes["n"])
     nothing = numpy.uint64(0)  # two scratch buffers that the code does not use
     contest.add_code(name, variant, 1, Path(run["cubin"]).read_bytes(), run["entry"],
-                     {**run, "wall_s": answer["wall_s"], "startup_s": answer["wall_s"] - run["tuning_s"], "version": answer["version"],
+                     {**run, "wall_s": answer["wall_s"], "startup_s": answer["startup_s"], "version": answer["version"],
                       "winner": f"maxnreg={run['best']}" if run["best"] else "no maxnreg"}, launch=launch,
                      arguments=lambda data: (data[0], data[1], n, nothing, nothing))
     _extrapolated(bench, contest, name, variant, answer)
@@ -259,75 +257,6 @@ def look_up(bench, clock):
     log = bench.settings.out / "lookup.md"
     run_command([program], min(60, clock.left_s()), log)
     bench.results.add("look_up", text=log.read_text(errors="replace"))
-
-
-def scaling(bench, clock):
-    """Cost against problem size, kernels of a file, cores, and number of caps."""
-    source = own_case(SMALL).source
-    _scale_sizes(bench, clock, source)
-    _scale_kernels(bench, clock, source)
-    _scale_jobs(bench, clock, source)
-    _scale_caps(bench, clock, source)
-
-
-def _point(bench, clock, axis, x, source, options, seconds=60):
-    folder = bench.settings.out / "work" / "scaling" / f"{axis.replace(' ', '_')}_{x}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    command = [bench.settings.regtune, "tune", source, "--quiet", "--no-config", "--no-plot", "--cache",
-               folder / "cache.db", *options]
-    code, wall_s = run_command(command, min(seconds, clock.left_s()), folder / "log.txt")
-    row = {"axis": axis, "x": x, "peer": "regtune", "wall_s": wall_s}
-    bench.results.add("scaling", **row, **({} if code == 0 else {"failed": f"exit code {code}"}))
-
-
-def _scale_sizes(bench, clock, source):
-    for power in (18, 20, 22, 24, 26):
-        if clock.allows(5):
-            _point(bench, clock, "problem size", 1 << power, source, ["--set", f"n={1 << power}"])
-
-
-def several_kernels(text, count):
-    """The file of one kernel as a file of so many, each with a name and a description of its own."""
-    return "\n".join(text.replace("decayWide", f"decayWide{number}") for number in range(count))
-
-
-def _scale_kernels(bench, clock, source):
-    for count in (1, 2, 4, 8):
-        if clock.allows(5):
-            file = bench.settings.out / "work" / f"kernels_{count}.cu"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(several_kernels(source.read_text(), count))
-            _point(bench, clock, "kernels in a file", count, file, ["--kernel", "all"] if count > 1 else [])
-
-
-def _scale_jobs(bench, clock, source):
-    for jobs in (16, 8, 4, 2, 1):
-        if jobs <= (os.cpu_count() or 1) and clock.allows(8):
-            _point(bench, clock, "jobs", jobs, source, ["--jobs", str(jobs)])
-
-
-def _scale_caps(bench, clock, source):
-    """The whole sweep of N caps, and plain NVRTC for the same N, one after the other."""
-    program = Path(bench.settings.bench_programs or "/nonexistent") / "bench_compile_engine"
-    if not program.exists():
-        bench.results.add("skipped", what=f"number of caps: {program} is not there: cmake --build, target "
-                                          "bench_compile_engine")
-        return
-    for caps in (8, 16, 32, 64, 128, 232):
-        if not clock.allows(5):
-            break
-        log = bench.settings.out / f"caps_{caps}.md"
-        run_command([program, source, "--jobs", str(bench.settings.jobs), "--caps", str(caps)],
-                    min(60, clock.left_s()), log)
-        cells = [cell.strip() for cell in log.read_text(errors="replace").strip().splitlines()[-1].split("|")]
-        try:
-            bench.results.add("scaling", axis="caps", x=caps, peer="regtune, compiling",
-                              wall_s=float(cells[5].split()[0]))
-            bench.results.add("scaling", axis="caps", x=caps, peer="NVRTC, one by one",
-                              wall_s=float(cells[4].split()[0]))
-        except (IndexError, ValueError):
-            bench.results.add("scaling", axis="caps", x=caps, peer="regtune, compiling", failed=" ".join(cells)[-200:])
 
 
 _FUNCTIONS = {"brute": brute, "heavy": heavy, "strategies": strategies, "repeats": repeats,

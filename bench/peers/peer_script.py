@@ -1,4 +1,4 @@
-"""What is written on an afternoon: CuPy's RawModule in a loop over the caps, ten timed launches of each, least median."""
+"""What is written on an afternoon: CuPy's RawModule in a loop over the caps, ten timed launches of each."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""Judges machine codes, whoever made them: interleaved rounds in a new random order each, paired with the author's code.
+"""Judges machine codes, whoever made them: interleaved rounds in a new random order each, paired with the author's.
 
 First the field of all caps' codes is thinned out: a code leaves that was slower than the leader by more than a limit in
 three rounds, then in twenty. The last rounds are fresh, and only they are counted: the least of hundreds of medians is
@@ -81,7 +81,8 @@ def _ratio(entrant, author, samples_of):
 def judge(gpu, launch, arrays, entrants, rounds=100, seconds=60, compare=True):
     """What came of each contender, by its key; the first is the author's code.
 
-    Ends after `rounds` fresh rounds, or after the tenth of them when the time is up; the result says how many there were.
+    Ends after `rounds` fresh rounds, or after the tenth of them when the time is up; the result says how many there
+    were.
     """
     until = time.monotonic() + seconds
     gpu.free()

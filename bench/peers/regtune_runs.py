@@ -102,8 +102,8 @@ def tune(regtune, source, folder, seconds, options=(), side_file=None, seed=1, w
 
 def verify(regtune, kernel, folder, seconds, budget_s):
     """regtune's own referee over a stored answer, for launches that CuPy cannot make."""
-    code, wall_s = run_command([regtune, "verify", kernel, "--cache", folder / "cache.db", "--budget", budget_s, "--json",
-                                "--quiet", "--no-config"], seconds, folder / "verify.json")
+    code, wall_s = run_command([regtune, "verify", kernel, "--cache", folder / "cache.db", "--budget", budget_s,
+                                "--json", "--quiet", "--no-config"], seconds, folder / "verify.json")
     try:
         return {**json.loads((folder / "verify.json").read_text()), "wall_s": wall_s}
     except json.JSONDecodeError:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The comparison on a GPU machine, in a folder that pack.sh made or in the repository, all parts or those that are named:
+# The comparison on a GPU machine, in a folder that pack.sh made or in the repository, all parts or those named:
 #   bash bench/peers/run_h200.sh OUT [PART...]
-# LIMIT: seconds for all of it (default: 560). The raw results are in OUT/results.jsonl from the first second on, so that a
-# run that is cut loses nothing; a second call with other parts adds to them.
+# LIMIT: seconds for all of it (default: 560). The raw results are in OUT/results.jsonl from the first second on, so
+# that a run that is cut loses nothing; a second call with other parts adds to them.
 set -u
 
 if [ $# -lt 1 ]; then

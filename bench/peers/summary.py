@@ -29,17 +29,19 @@ def _environment(rows):
     own = next((row["versions"] for row in tables.of_kind(rows, "run") if row.get("versions")), {})
     tools = [f"regtune {own['regtune']} with {own['compiler']}, driver {own['driver']}"] if own else []
     commands = "\n".join(f"    python3 {row['command']}" for row in found)
-    return (f"One {one['gpu']} ({one['multiprocessors']} SMs), {one['cores']} cores ({one['processor']}), {one['date']}. "
-            f"{'; '.join([*tools, *versions])}; Python {one['python']}, CuPy {one['cupy']}, NVRTC {one['nvrtc']}.\n\n"
+    return (f"One {one['gpu']} ({one['multiprocessors']} SMs), {one['cores']} cores ({one['processor']}), "
+            f"{one['date']}. {'; '.join([*tools, *versions])}; Python {one['python']}, CuPy {one['cupy']}, "
+            f"NVRTC {one['nvrtc']}.\n\n"
             f"{commands}")
 
 
-_HOW = """Each peer runs in a process of its own, as its users run it; cold means with no cache of any kind, and the time is that of
-the whole process. GPU time is the sum of the launches' own times, warm-up launches among them. One referee judges all
-answers, the author's code among them: it launches every code by CuPy in interleaved rounds, each in a new order, and
-compares medians of the times paired by round. It knows the best cap from plain NVRTC's code of every cap, not from any of
-the tuners. Codes whose outputs differ from the author's are out. CuPy adds `-ftz=true` to what it compiles, so all of them
-compile the kernels of `kernels/` with it."""
+_HOW = """\
+Each peer runs in a process of its own, as its users run it; cold means with no cache of any kind, and the time is that
+of the whole process. GPU time is the sum of the launches' own times, warm-up launches among them. One referee judges
+all answers, the author's code among them: it launches every code by CuPy in interleaved rounds, each in a new order,
+and compares medians of the times paired by round. It knows the best cap from plain NVRTC's code of every cap, not from
+any of the tuners. Codes whose outputs differ from the author's are out. CuPy adds `-ftz=true` to what it compiles, so
+all of them compile the kernels of `kernels/` with it."""
 
 
 def _sweep_section(rows, part, case, title):
@@ -48,8 +50,8 @@ def _sweep_section(rows, part, case, title):
 
 def _strategy_section(rows):
     lines = ["## The same wall time", "",
-             "Kernel Tuner's strategies with a time limit of the wall time that regtune took on that kernel; the start of "
-             "Python is not counted, and its space is the caps alone.", "", tables.strategy_table(rows), ""]
+             "Kernel Tuner's strategies with a time limit of the wall time that regtune took on that kernel; the start "
+             "of Python is not counted, and its space is the caps alone.", "", tables.strategy_table(rows), ""]
     better = tables.better_peers(rows)
     if better:
         return lines + ["Better than regtune's answer:", "", *better, ""]

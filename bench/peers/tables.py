@@ -25,7 +25,8 @@ def times(value):
 
 
 def of_kind(rows, kind, **fields):
-    return [row for row in rows if row["kind"] == kind and all(row.get(name) == value for name, value in fields.items())]
+    return [row for row in rows
+            if row["kind"] == kind and all(row.get(name) == value for name, value in fields.items())]
 
 
 def median_of(rows, name):
@@ -87,8 +88,8 @@ def sweep_table(rows, part, case):
                       seconds(median_of(runs, "gpu_s")), failed or runs[0].get("winner", ""),
                       _milliseconds(median_of(answers, "ms")), percent(median_of(answers, "over_best_cap")),
                       within_words(runs, judged, peer, variant)])
-    return markdown(["who", "runs", "configurations", "wall, cold", "over regtune's", "wall, warm", "GPU time", "answer",
-                     "its time", "over the best cap", "within 0.5 %"], table)
+    return markdown(["who", "runs", "configurations", "wall, cold", "over regtune's", "wall, warm", "GPU time",
+                     "answer", "its time", "over the best cap", "within 0.5 %"], table)
 
 
 def _milliseconds(value):
@@ -104,8 +105,8 @@ def referee_line(rows, part, case):
     best = row["best_cap"]
     budgets = ["author's code" if cap == "author" else f"cap {cap}" for cap in best["budgets"][:3]]
     return (f"The referee timed {row['codes']} codes, those of {row['caps']} configurations among them; the last "
-            f"{row['rounds']} rounds count. The best of these: {', '.join(budgets)}, {best['ratio']:.4f} of the author's "
-            f"time ({best['low']:.4f} to {best['high']:.4f}); the author's code: {row['author_ms']:.4g} ms.")
+            f"{row['rounds']} rounds count. The best of these: {', '.join(budgets)}, {best['ratio']:.4f} of the "
+            f"author's time ({best['low']:.4f} to {best['high']:.4f}); the author's code: {row['author_ms']:.4g} ms.")
 
 
 def strategy_table(rows):
@@ -118,11 +119,12 @@ def strategy_table(rows):
         for (peer, variant), runs in groups(rows, part, case):
             answers = [judged.get((peer, variant, run["run"]), {}) for run in runs]
             failed = next((run["failed"] for run in runs if run.get("failed")), "")
-            table.append([case, name_of(peer, variant), seconds(median_of(runs, "tuning_s") or median_of(runs, "wall_s")),
+            table.append([case, name_of(peer, variant),
+                          seconds(median_of(runs, "tuning_s") or median_of(runs, "wall_s")),
                           f"{median_of(runs, 'settled') or 0:.0f}", failed or runs[0].get("winner", ""),
                           percent(median_of(answers, "over_best_cap")), within_words(runs, judged, peer, variant)])
-    return markdown(["kernel", "who", "time", "configurations", "answer (first run)", "over the best cap", "within 0.5 %"],
-                    table)
+    return markdown(["kernel", "who", "time", "configurations", "answer (first run)", "over the best cap",
+                     "within 0.5 %"], table)
 
 
 def better_peers(rows, margin=0.005):
@@ -132,7 +134,8 @@ def better_peers(rows, margin=0.005):
         own = [one["ratio"] for one in row.get("winners", []) if one["peer"] == "regtune" and "ratio" in one]
         for one in row.get("winners", []):
             if one["peer"] != "regtune" and own and "ratio" in one and one["ratio"] * (1 + margin) < min(own):
-                lines.append(f"- {row['case']} ({row['part']}): {name_of(one['peer'], one['variant'])}, run {one['run']}: "
+                who = name_of(one["peer"], one["variant"])
+                lines.append(f"- {row['case']} ({row['part']}): {who}, run {one['run']}: "
                              f"{one['ratio']:.4f} of the author's time against regtune's {min(own):.4f}.")
     return list(dict.fromkeys(lines))
 
@@ -171,8 +174,8 @@ def public_sums(rows):
     if not known:
         return "No public kernel was judged."
     gains = [gain for _, gain in known]
-    lines = [f"Geometric mean over {len(gains)} kernels: {geometric_mean(gains):.3f} x (one standard deviation: a factor "
-             f"of {geometric_spread(gains):.3f}; least {min(gains):.3f} x, most {max(gains):.3f} x)."]
+    lines = [f"Geometric mean over {len(gains)} kernels: {geometric_mean(gains):.3f} x (one standard deviation: a "
+             f"factor of {geometric_spread(gains):.3f}; least {min(gains):.3f} x, most {max(gains):.3f} x)."]
     losses = [f"{row['case']} ({gain:.3f} x)" for row, gain in known if gain < 1]
     lines.append(f"Slower than the author's code: {', '.join(losses) or 'none'}.")
     by_hand = [(row, gain) for row, gain in known if row["hand_set"]]

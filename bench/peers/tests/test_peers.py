@@ -1,6 +1,7 @@
 """What of the peers can be tested without them: what is said of those that are absent, and what is made of answers."""
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -94,6 +95,13 @@ class Children(unittest.TestCase):
             code, wall_s = children.run_command(["sh", "-c", "sleep 60 & sleep 60"], 0.2, folder + "/log")
             self.assertIsNone(code)
             self.assertLess(wall_s, 30)
+
+    def test_start_up_is_all_that_is_not_of_a_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "answer.json")
+            file.write_text(json.dumps({"at_s": 9.0, "runs": [{"tuning_s": 3.0}, {"tuning_s": 4.0}]}))
+            self.assertEqual(children._startup_s(file, wall_s=10.0), 3.0)
+            self.assertEqual(children._startup_s(file), 2.0)  # it was cut off: what it wrote last counts
 
     def test_a_peer_that_fails_gives_its_last_words(self):
         with tempfile.TemporaryDirectory() as folder:
