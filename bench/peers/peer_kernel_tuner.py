@@ -97,7 +97,7 @@ def look_up_ms(cache):
 
 def answer_to(request, write):
     import cupy
-    import kernel_tuner
+    import kernel_tuner  # noqa: F401  Here, so that its start is not counted as tuning.
 
     from arrays import make_arrays
     from launches import Argument, Launch
