@@ -188,7 +188,7 @@ def _public_case(bench, case, clock):
     names = ["author", "winner", "winner_own_name"]
     contenders = [Contender(name, code.cubin, code.entry, True) for name, code in zip(names, codes)]
     judged = judge(bench.gpu, launch, arrays, contenders, rounds=40, seconds=min(8, clock.left_s()), compare=False)
-    return {**figures, "judged_by": "CuPy", **judged}
+    return {**figures, "judged_by": "CuPy", "same_code": codes[0].cubin == codes[1].cubin, **judged}
 
 
 def _verified(bench, record, folder, clock, reason):

@@ -26,13 +26,22 @@ def missing():
     return None
 
 
-def cap_each_configuration():
-    """Adds --maxrregcount of the configuration to the options that the backend was given."""
+class TimeUp(BaseException):
+    """Ends a tuning between two configurations. No Exception: Kernel Tuner takes those for a configuration's."""
+
+
+def cap_each_configuration(deadline):
+    """Adds --maxrregcount of the configuration to the options that the backend was given.
+
+    `deadline` holds a time under "at", after which the tuning ends, or None.
+    """
     from kernel_tuner.backends import cupy as backend
 
     plain = backend.CupyFunctions.compile
 
     def compile_capped(self, kernel_instance):
+        if deadline["at"] and time.monotonic() > deadline["at"]:
+            raise TimeUp
         given = self.compiler_options
         cap = kernel_instance.params[CAP]
         self.compiler_options = list(given) + ([f"--maxrregcount={cap}"] if cap else [])
@@ -44,13 +53,32 @@ def cap_each_configuration():
     backend.CupyFunctions.compile = compile_capped
 
 
-def run_once(request, run, arrays):
+def strategy_options(run, configurations):
+    """Its own time limit, which the default strategy does not know; and no end after a hundred configurations."""
+    if not run.get("seconds") or not run.get("strategy"):
+        return {}
+    return {"time_limit": run["seconds"], "max_fevals": configurations}
+
+
+def settled_until(cache):
+    """What a tuning that was ended had settled, from its cache file, which is left open then."""
+    from kernel_tuner.util import read_cache
+
+    return list(read_cache(cache, open_cache=False)["cache"].values()) if Path(cache).exists() else []
+
+
+def run_once(request, run, arrays, deadline):
+    """One tuning. The default strategy is ended at its time from outside, as a user would end it."""
     import kernel_tuner
 
+    cache = run.get("cache")
+    deadline["at"] = None
+    if run.get("seconds") and not run.get("strategy"):
+        deadline["at"] = time.monotonic() + run["seconds"]
+        cache = tempfile.mkdtemp(dir=request["folder"]) + "/ended.json"
     block = request["block"]
     parameters = {"block_size_x": [block[0]], "block_size_y": [block[1]], "block_size_z": [block[2]],
                   CAP: request["caps"]}
-    strategy_options = {"time_limit": run["seconds"]} if run.get("seconds") else {}
     began = time.monotonic()
     failed = None
     results = []
@@ -58,8 +86,10 @@ def run_once(request, run, arrays):
         results, _ = kernel_tuner.tune_kernel(
             request["kernel"], Path(request["source"]).read_text(), tuple(request["grid"]), arrays, parameters,
             grid_div_x=[], grid_div_y=[], grid_div_z=[], lang="CUPY", compiler_options=request["options"],
-            strategy=run.get("strategy"), strategy_options=strategy_options, cache=run.get("cache"), quiet=True,
-            verbose=False, seed=run.get("seed"))
+            strategy=run.get("strategy"), strategy_options=strategy_options(run, len(request["caps"])), cache=cache,
+            quiet=True, verbose=False, seed=run.get("seed"))
+    except TimeUp:
+        results = settled_until(cache)
     except Exception as error:  # a strategy that cannot start within its time raises; that is its result
         failed = f"{type(error).__name__}: {error}"
     return summarised(results, time.monotonic() - began, run, failed)
@@ -105,14 +135,15 @@ def answer_to(request, write):
     began = time.monotonic()
     launch = Launch(**{**request["launch"], "arguments": [Argument(**one) for one in request["launch"]["arguments"]]})
     arrays = make_arrays(launch)
-    cap_each_configuration()
+    deadline = {"at": None}
+    cap_each_configuration(deadline)
     answer = {"peer": NAME, "version": version("kernel-tuner"), "data_s": time.monotonic() - began, "runs": []}
     for run in request["runs"]:
         if run.get("anew", True):
             forget_compiled(request["folder"])
         else:
             cupy.clear_memo()
-        answer["runs"].append(run_once(request, run, arrays))
+        answer["runs"].append(run_once(request, run, arrays, deadline))
         write(answer)
         if run.get("cache") and Path(run["cache"]).exists():
             answer["look_up_ms"] = look_up_ms(run["cache"])

@@ -1,5 +1,5 @@
-"""What the cost grows with: problem size, kernels in a file, cores, and number of caps. One small kernel, one point after
-the other, until the time is up.
+"""What the cost grows with: problem size, kernels in a file, cores, and number of caps. One small kernel, one point
+after the other, until the time is up.
 """
 
 import os

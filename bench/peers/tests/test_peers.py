@@ -50,6 +50,12 @@ class KernelTuner(unittest.TestCase):
         self.assertAlmostEqual(run["gpu_s"], (8 * 2.0 + 8 * 1.0) / 1000)
         self.assertNotIn("failed", run)
 
+    def test_only_a_strategy_that_knows_a_time_limit_is_given_one(self):
+        self.assertEqual(peer_kernel_tuner.strategy_options({"seconds": 2.5, "strategy": "bayes_opt"}, 233),
+                         {"time_limit": 2.5, "max_fevals": 233})
+        self.assertEqual(peer_kernel_tuner.strategy_options({"seconds": 2.5, "strategy": None}, 233), {})
+        self.assertEqual(peer_kernel_tuner.strategy_options({"strategy": "bayes_opt"}, 233), {})
+
     def test_nothing_timed_is_a_failure(self):
         self.assertEqual(peer_kernel_tuner.summarised([], 5.0, {})["failed"], "no configuration was timed")
 

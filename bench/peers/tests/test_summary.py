@@ -47,13 +47,17 @@ class Tables(unittest.TestCase):
     def test_a_peer_that_found_better_is_named(self):
         lines = tables.better_peers(self.rows)
         self.assertEqual(len(lines), 1)
-        self.assertIn("nbody (strategies): Kernel Tuner, Bayesian, run 1: 0.8500", lines[0])
+        self.assertIn("nbody (strategies): Kernel Tuner, Bayesian, 1 of 1 runs: 0.8500", lines[0])
 
     def test_losses_are_stated_and_the_mean_is_of_all(self):
         text = tables.public_sums(self.rows)
         self.assertIn("over 3 kernels: 1.000 x", text)  # 1.25, 0.8 and 1
         self.assertIn("Slower than the author's code: floyd_warshall (0.800 x).", text)
         self.assertIn("Of 2 budgets set by hand, 1 are no longer the best on this GPU: sgemm_warptile.", text)
+
+    def test_an_answer_that_is_the_authors_code_neither_gains_nor_loses(self):
+        row = {"same_code": True, "ratios": {"winner": {"low": 1.0, "ratio": 1.001, "high": 1.002}}}
+        self.assertEqual(tables.public_speedup(row), (1.0, None))
 
     def test_a_kernel_that_failed_has_its_reason_and_no_figure(self):
         row = row_of(tables.public_table(self.rows), "smallpt")
