@@ -101,7 +101,7 @@ def main(arguments):
 
     results = Results(settings.out / "results.jsonl")
     bench = Bench(settings, results, skipped)
-    results.add("environment", **environment(settings, ["bench/peers", *arguments]), **bench.gpu.describe())
+    results.add("environment", **environment(settings, ["bench/peers", *arguments]), **gpus.describe())
     for peer, why in skipped.items():
         results.add("skipped", what=f"{peer}: {why}")
     run_parts(bench, chosen.parts)

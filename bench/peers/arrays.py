@@ -5,6 +5,7 @@ no equal of, are refused.
 """
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -81,6 +82,13 @@ def _made(argument, random):
         values = _numbers(argument.init, argument.count, np.float32, random)
         return (values.view(np.uint32) >> 16).astype(np.uint16)
     return _numbers(argument.init, argument.count * width, scalar, random)
+
+
+def check_arrays(launch):
+    """Raises Unsupported for data that cannot be made here, without making them."""
+    random = np.random.default_rng(1)
+    for argument in launch.arguments:
+        _made(replace(argument, count=1) if argument.is_buffer else argument, random)
 
 
 def make_arrays(launch, seed=1):

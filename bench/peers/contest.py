@@ -9,15 +9,29 @@ from dataclasses import asdict
 import cubins
 import nvrtc
 from arithmetic import within
-from arrays import make_arrays
+from children import run_peer
 from launches import read_launch, study
-from referee import AUTHOR, Contender, judge
+from referee import AUTHOR, Contender
 from settings import ALL_CAPS
 
 
 # CuPy adds it to every compilation, so that Kernel Tuner's and the script's codes have it. All get it, to be of one
 # code.
 SHARED_OPTIONS = ["-ftz=true"]
+
+
+def judged(launch, contenders, folder, rounds, seconds, compare=True):
+    """The referee's word on them, from a process of its own; the first is the author's code."""
+    (folder / "codes").mkdir(parents=True, exist_ok=True)
+    entries = []
+    for number, one in enumerate(contenders):
+        file = folder / "codes" / f"{number}.cubin"
+        file.write_bytes(one.cubin)
+        entries.append({"key": one.key, "cubin": str(file), "entry": one.entry, "named": one.named,
+                        "shared": one.shared, "arguments": one.arguments})
+    answer = run_peer("referee", {"launch": asdict(launch), "contenders": entries, "rounds": rounds, "seconds": seconds,
+                                  "compare": compare}, folder / "referee", seconds + 45)
+    return answer.get("judged") or {"ratios": {}, "rounds": 0, "out": {"referee": answer.get("failed", "no answer")}}
 
 
 _compiled = {}  # of earlier contests over the same text
@@ -70,7 +84,7 @@ class Contest:
     def add_row(self, peer, variant, run, figures):
         self.results.add("run", part=self.part, case=self.case.name, peer=peer, variant=variant, run=run, **figures)
 
-    def judge(self, gpu, seconds, rounds=100, caps=ALL_CAPS):
+    def judge(self, seconds, rounds=100, caps=ALL_CAPS):
         """Times all codes, and writes the judgement."""
         known = (self.text, *self.options, *caps)
         if known not in _compiled:
@@ -83,10 +97,10 @@ class Contest:
             contender = self._contender(cubin, self.launch.kernel, named=False)
             codes.setdefault(contender.key, contender)
             budgets.setdefault(contender.key, []).append(cap)
-        judged = judge(gpu, self.launch, make_arrays(self.launch), list(codes.values()), rounds, seconds)
-        ratios = judged.pop("ratios")
+        said = judged(self.launch, list(codes.values()), self.folder, rounds, seconds)
+        ratios = said.pop("ratios")
         if not ratios:
-            self.results.add("judgement", part=self.part, case=self.case.name, failed=str(judged["out"]))
+            self.results.add("judgement", part=self.part, case=self.case.name, failed=str(said["out"]))
             return
         of_caps = {key: one for key, one in ratios.items() if key in budgets}
         best = min(ratios, key=lambda key: ratios[key]["ratio"])
@@ -99,8 +113,8 @@ class Contest:
                 row["over_best_cap"] = ratios[key]["ratio"] / ratios[best_cap]["ratio"]
                 row["within"] = within(ratios[key]["ratio"], ratios[best_cap]["ratio"])
             else:
-                row["failed"] = judged["out"].get(key, "left the field")
+                row["failed"] = said["out"].get(key, "left the field")
             winners.append(row)
         self.results.add("judgement", part=self.part, case=self.case.name, winners=winners, caps=len(compiled) + 1,
                          best={"key": best, "budgets": budgets.get(best, []), **ratios[best]},
-                         best_cap={"key": best_cap, "budgets": budgets[best_cap], **ratios[best_cap]}, **judged)
+                         best_cap={"key": best_cap, "budgets": budgets[best_cap], **ratios[best_cap]}, **said)

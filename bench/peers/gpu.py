@@ -32,6 +32,15 @@ def missing():
     return "no GPU"
 
 
+def describe():
+    """What the figures depend on. Makes no context: the GPU stays free for whoever is measured."""
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    return {"gpu": properties["name"].decode(), "multiprocessors": properties["multiProcessorCount"],
+            "cuda_driver": cupy.cuda.runtime.driverGetVersion(), "cupy": cupy.__version__}
+
+
 class Gpu:
     def __init__(self):
         import cupy
@@ -42,15 +51,6 @@ class Gpu:
         self.stream = cupy.cuda.Stream.null  # CuPy's own copies are in the same one, so that nothing overtakes them
         self.busy = cupy.RawKernel(_BUSY_SOURCE, "busy")
         self.start, self.end = cupy.cuda.Event(), cupy.cuda.Event()
-
-    def describe(self):
-        properties = self.cupy.cuda.runtime.getDeviceProperties(0)
-        return {"gpu": properties["name"].decode(), "multiprocessors": properties["multiProcessorCount"],
-                "cuda_driver": self.cupy.cuda.runtime.driverGetVersion(), "cupy": self.cupy.__version__}
-
-    def free(self):
-        """Gives the memory back that nothing holds any more, so that the next process has it."""
-        self.cupy.get_default_memory_pool().free_all_blocks()
 
     def elapsed_ms(self, work):
         """The GPU's time for what `work` puts into the stream."""
@@ -76,6 +76,13 @@ class Data:
         self.first_values = [(on_gpu, on_gpu.copy()) for on_gpu in read_too]
         if sum(on_gpu.nbytes for on_gpu in read_too) > _MOST_RESTORED_BYTES:
             self.first_values = []
+
+    def chosen(self, described):
+        """Arguments as Contender describes them: numbers of these, ["int32", value], ["null"]."""
+        import numpy
+
+        made = {"int32": numpy.int32, "null": lambda: numpy.uint64(0)}
+        return tuple(self.arguments[one] if isinstance(one, int) else made[one[0]](*one[1:]) for one in described)
 
     @property
     def is_restored(self):
@@ -107,7 +114,7 @@ class Code:
                                     launch.dynamic_shared_bytes)
 
     def put(self, data, launches=1):
-        arguments = self.arguments(data.arguments) if self.arguments else data.arguments
+        arguments = data.chosen(self.arguments) if self.arguments else data.arguments
         for _ in range(launches):
             self.function(tuple(self.launch.grid), tuple(self.launch.block), arguments,
                           self.launch.dynamic_shared_bytes, self.gpu.stream)

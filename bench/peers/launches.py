@@ -51,6 +51,11 @@ class Launch:
     arguments: list = field(default_factory=list)
 
 
+def launch_from(fields):
+    """The launch that dataclasses.asdict() made a table of, for another process."""
+    return Launch(**{**fields, "arguments": [Argument(**one) for one in fields["arguments"]]})
+
+
 def description_of(source, side_file=None):
     """The description as a table: of a file of its own, or of the comment in the source."""
     if side_file:

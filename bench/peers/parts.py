@@ -5,18 +5,17 @@ import statistics
 import time
 from pathlib import Path
 
-import gpu as gpus
 import peer_ktt
 import peer_nvcc
 import peer_script
 import regtune_runs
 from arithmetic import extrapolate, spread_caps
-from arrays import make_arrays
+from arrays import check_arrays
 from cases import own_case, public_cases
 from children import run_command, run_peer
-from contest import SHARED_OPTIONS, Contest
-from launches import Launch, Unsupported, read_launch
-from referee import Contender, judge
+from contest import SHARED_OPTIONS, Contest, judged
+from launches import Unsupported, read_launch
+from referee import Contender
 from scaling import scaling
 from settings import ALL_CAPS, PARTS, Clock
 
@@ -34,7 +33,6 @@ class Bench:
     def __init__(self, settings, results, skipped):
         self.settings, self.results = settings, results
         self.skipped = skipped  # peers that are not there
-        self.gpu = None if gpus.missing() else gpus.Gpu()
 
     def has(self, peer):
         return peer not in self.skipped
@@ -104,7 +102,7 @@ def brute(bench, clock):
             {"variant": "brute force", "seed": 1, "cache": cache, "anew": False, "warm": True}]
     runs += [{"variant": "brute force, codes kept", "seed": seed, "anew": False} for seed in range(2, RUNS + 1)]
     bench.kernel_tuner(contest, runs, clock)
-    contest.judge(bench.gpu, min(30, clock.left_s()))
+    contest.judge(min(30, clock.left_s()))
 
 
 def heavy(bench, clock):
@@ -117,7 +115,7 @@ def heavy(bench, clock):
     if answer:
         _extrapolated(bench, contest, "Kernel Tuner", variant, answer)
     if clock.allows(30):
-        contest.judge(bench.gpu, min(30, clock.left_s()))
+        contest.judge(min(30, clock.left_s()))
 
 
 def _extrapolated(bench, contest, peer, variant, answer):
@@ -155,7 +153,7 @@ def _same_wall_time(bench, clock, part, name, seeds):
     runs = [{"variant": variant, "strategy": strategy, "seconds": seconds, "seed": seed}
             for variant, strategy in STRATEGIES.items() for seed in (seeds if strategy else [1])]
     bench.kernel_tuner(contest, runs, clock)
-    contest.judge(bench.gpu, min(12, clock.left_s()), rounds=60)
+    contest.judge(min(12, clock.left_s()), rounds=60)
 
 
 def public(bench, clock):
@@ -181,14 +179,14 @@ def _public_case(bench, case, clock):
     record = json.loads((folder / "record.json").read_text())
     try:
         launch = read_launch(case.name, case.source, record["kernel"], record["signature"], case.side_file)
-        arrays = make_arrays(launch)
+        check_arrays(launch)
     except (Unsupported, ValueError) as reason:
         return {**figures, **_verified(bench, record, folder, clock, str(reason))}
     codes = [regtune_runs.author(folder), regtune_runs.winner(folder), regtune_runs.winner(folder, renamed=False)]
     names = ["author", "winner", "winner_own_name"]
     contenders = [Contender(name, code.cubin, code.entry, True) for name, code in zip(names, codes)]
-    judged = judge(bench.gpu, launch, arrays, contenders, rounds=40, seconds=min(8, clock.left_s()), compare=False)
-    return {**figures, "judged_by": "CuPy", "same_code": codes[0].cubin == codes[1].cubin, **judged}
+    said = judged(launch, contenders, folder, rounds=40, seconds=min(8, clock.left_s()), compare=False)
+    return {**figures, "judged_by": "CuPy", "same_code": codes[0].cubin == codes[1].cubin, **said}
 
 
 def _verified(bench, record, folder, clock, reason):
@@ -218,7 +216,7 @@ def others(bench, clock):
         answer = run_peer("peer_script", contest.request(runs=[{"variant": "all caps"}] + [
             {"variant": "all caps, codes kept"}] * (RUNS - 1)), folder / "script", max(5, clock.left_s() - 15))
         bench.enter(contest, peer_script.NAME, answer)
-    contest.judge(bench.gpu, min(25, clock.left_s()))
+    contest.judge(min(25, clock.left_s()))
     if bench.has("KTT"):
         bench.results.add("skipped", what=f"KTT: {peer_ktt.why_not(bench.settings.ktt, bench.settings.jobs)}")
 
@@ -229,8 +227,6 @@ def _made(folder):
 
 
 def _triton(bench, contest, caps, clock):
-    import numpy
-
     folder = contest.folder / "triton"
     answer = run_peer("peer_triton", contest.request(folder=_made(folder), caps=caps), folder, clock.left_s())
     run = answer.get("runs", [{}])[0]
@@ -238,13 +234,13 @@ def _triton(bench, contest, caps, clock):
     if not run.get("cubin"):
         contest.add_row(name, variant, 1, {**run, "failed": answer.get("failed", "no code")})
         return
-    launch = Launch(**{**vars(contest.launch), "dynamic_shared_bytes": run["shared"]})
-    n = numpy.int32(contest.launch.sizes["n"])
-    nothing = numpy.uint64(0)  # two scratch buffers that the code does not use
+    # Its n is an int; the last two are scratch buffers, which the code does not use.
+    arguments = [0, 1, ["int32", contest.launch.sizes["n"]], ["null"], ["null"]]
     contest.add_code(name, variant, 1, Path(run["cubin"]).read_bytes(), run["entry"],
-                     {**run, "wall_s": answer["wall_s"], "startup_s": answer["startup_s"], "version": answer["version"],
-                      "winner": f"maxnreg={run['best']}" if run["best"] else "no maxnreg"}, launch=launch,
-                     arguments=lambda data: (data[0], data[1], n, nothing, nothing))
+                     {**run, "wall_s": answer["wall_s"], "startup_s": answer["startup_s"],
+                      "version": answer["version"],
+                      "winner": f"maxnreg={run['best']}" if run["best"] else "no maxnreg"},
+                     shared=run["shared"], arguments=arguments)
     _extrapolated(bench, contest, name, variant, answer)
 
 

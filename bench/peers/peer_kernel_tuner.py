@@ -130,10 +130,10 @@ def answer_to(request, write):
     import kernel_tuner  # noqa: F401  Here, so that its start is not counted as tuning.
 
     from arrays import make_arrays
-    from launches import Argument, Launch
+    from launches import launch_from
 
     began = time.monotonic()
-    launch = Launch(**{**request["launch"], "arguments": [Argument(**one) for one in request["launch"]["arguments"]]})
+    launch = launch_from(request["launch"])
     arrays = make_arrays(launch)
     deadline = {"at": None}
     cap_each_configuration(deadline)

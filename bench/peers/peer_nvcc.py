@@ -34,9 +34,9 @@ def compile_one(source, architecture, cap, folder, options=()):
 def answer_to(request, write):
     from arrays import make_arrays
     from gpu import Code, Data, Gpu
-    from launches import Argument, Launch
+    from launches import launch_from
 
-    launch = Launch(**{**request["launch"], "arguments": [Argument(**one) for one in request["launch"]["arguments"]]})
+    launch = launch_from(request["launch"])
     gpu = Gpu()
     data = Data(gpu, launch, make_arrays(launch))
     began, compile_s, busy_ms, times, files = time.monotonic(), 0.0, 0.0, {}, {}

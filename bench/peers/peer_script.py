@@ -18,9 +18,9 @@ def answer_to(request, write):
     import cupy
 
     from arrays import make_arrays
-    from launches import Argument, Launch
+    from launches import launch_from
 
-    launch = Launch(**{**request["launch"], "arguments": [Argument(**one) for one in request["launch"]["arguments"]]})
+    launch = launch_from(request["launch"])
     arguments = tuple(cupy.asarray(one) if one.ndim else one for one in make_arrays(launch))
     source = Path(request["source"]).read_text()
     answer = {"peer": NAME, "version": f"CuPy {cupy.__version__}", "runs": []}

@@ -3,16 +3,19 @@
 First the field of all caps' codes is thinned out: a code leaves that was slower than the leader by more than a limit in
 three rounds, then in twenty. The last rounds are fresh, and only they are counted: the least of hundreds of medians is
 a lucky one. Codes that a peer named stay to the end. A code that cannot be launched, or whose outputs differ from the
-author's, is out, with its reason.
+author's, is out, with its reason. This is a process of its own, so that a peer has the GPU to itself while it runs.
 """
 
 import random
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from arithmetic import median_interval, paired_ratios
-from gpu import Code, Data, launches_for, sample_ms, warm_up
+from children import serve
+from gpu import Code, Data, Gpu, launches_for, sample_ms, warm_up
+from launches import launch_from
 
 AUTHOR = "author"
 _THINNING = ((3, 1.10), (20, 1.01))  # after so many rounds: the factor over the leader that is kept
@@ -22,14 +25,17 @@ _TRIED_MS = 2000  # a first launch that takes longer ends a code
 
 @dataclass
 class Contender:
-    """A code to be judged. `launch` and `arguments` are for one that is launched otherwise than the author's."""
+    """A code to be judged. `shared` and `arguments` are for one that is launched otherwise than the author's.
+
+    An argument is the number of one of the author's, or ["int32", value] or ["null"].
+    """
 
     key: str
     cubin: bytes
     entry: str
     named: bool = False  # by a peer: stays to the end
-    launch: object = None
-    arguments: object = None  # from the author's arguments to its own
+    shared: int = None  # bytes of dynamic shared memory
+    arguments: list = None
     code: object = None
     out: str = None
     samples: dict = field(default_factory=dict)
@@ -53,7 +59,8 @@ def _enter(gpu, entrants, data, launch, compare):
     expected = None
     for entrant in entrants:
         try:
-            entrant.code = Code(gpu, entrant.cubin, entrant.entry, entrant.launch or launch, entrant.arguments)
+            own = launch if entrant.shared is None else replace(launch, dynamic_shared_bytes=entrant.shared)
+            entrant.code = Code(gpu, entrant.cubin, entrant.entry, own, entrant.arguments)
             found = _outputs(gpu, entrant.code, data)
             first_ms = sample_ms(gpu, entrant.code, data)
         except Exception as error:  # whatever the driver says ends this code alone
@@ -85,7 +92,6 @@ def judge(gpu, launch, arrays, entrants, rounds=100, seconds=60, compare=True):
     were.
     """
     until = time.monotonic() + seconds
-    gpu.free()
     data = Data(gpu, launch, arrays)
     _enter(gpu, entrants, data, launch, compare)
     author = entrants[0]
@@ -116,3 +122,16 @@ def judge(gpu, launch, arrays, entrants, rounds=100, seconds=60, compare=True):
     return {"rounds": len(author.fresh), "launches": launches, "restored": data.is_restored, "codes": len(entrants),
             "author_ms": statistics.median(author.fresh.values()), "ratios": ratios,
             "out": {entrant.key: entrant.out for entrant in entrants if entrant.out}}
+
+
+def answer_to(request, write):
+    from arrays import make_arrays
+
+    launch = launch_from(request["launch"])
+    entrants = [Contender(**{**one, "cubin": Path(one["cubin"]).read_bytes()}) for one in request["contenders"]]
+    return {"judged": judge(Gpu(), launch, make_arrays(launch), entrants, request["rounds"], request["seconds"],
+                            request["compare"])}
+
+
+if __name__ == "__main__":
+    serve(answer_to)
