@@ -32,6 +32,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="bench/peers", description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--regtune", type=Path, default=REPOSITORY / "build" / "release" / "regtune")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "build" / "peers" / "results")
+    parser.add_argument("--work", type=Path, help="folder of caches, machine code and logs (default: OUT/work)")
     parser.add_argument("--site", type=Path, help="folder of Python packages that holds kernel_tuner")
     parser.add_argument("--public", type=Path, help="checkouts of public repositories, as owner/name")
     parser.add_argument("--ktt", type=Path, help="a checkout of KTT")
@@ -82,7 +83,8 @@ def environment(settings, command):
 
 def main(arguments):
     chosen = parse(arguments)
-    settings = Settings(regtune=chosen.regtune, out=chosen.out, site=chosen.site, public=chosen.public, ktt=chosen.ktt,
+    settings = Settings(regtune=chosen.regtune, out=chosen.out, work=chosen.work or chosen.out / "work",
+                        site=chosen.site, public=chosen.public, ktt=chosen.ktt,
                         bench_programs=chosen.programs or chosen.regtune.parent, jobs=chosen.jobs,
                         limit_s=chosen.limit, public_budget_s=chosen.public_budget,
                         public_compile_s=chosen.public_compile_budget,
@@ -99,6 +101,7 @@ def main(arguments):
 
     from parts import Bench, run_parts
 
+    settings.work.mkdir(parents=True, exist_ok=True)
     results = Results(settings.out / "results.jsonl")
     bench = Bench(settings, results, skipped)
     results.add("environment", **environment(settings, ["bench/peers", *arguments]), **gpus.describe())

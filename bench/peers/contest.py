@@ -46,7 +46,7 @@ class Contest:
         self.headers = nvrtc.header_options() if case.headers else []
         self.options = [f"--gpu-architecture={settings.architecture}", "-std=c++17", *SHARED_OPTIONS, *self.headers,
                         *self.launch.options]
-        self.folder = settings.out / "work" / part / case.name
+        self.folder = settings.work / part / case.name
         self.contestants = []  # (peer, variant, run, key)
         self.named = {}  # key: Contender
         self.author = self.code_of_cap(0)

@@ -170,7 +170,7 @@ def public(bench, clock):
 
 
 def _public_case(bench, case, clock):
-    folder = bench.settings.out / "work" / "public" / case.name
+    folder = bench.settings.work / "public" / case.name
     figures = regtune_runs.tune(bench.settings.regtune, case.source, folder, min(60, clock.left_s()),
                                 ["--budget", bench.settings.public_budget_s, "--compile-budget",
                                  bench.settings.public_compile_s], case.side_file)
@@ -250,7 +250,7 @@ def look_up(bench, clock):
     if not program.exists():
         bench.results.add("skipped", what=f"look-up: {program} is not there: cmake --build, target bench_lookup")
         return
-    log = bench.settings.out / "lookup.md"
+    log = bench.settings.work / "lookup.md"
     run_command([program], min(60, clock.left_s()), log)
     bench.results.add("look_up", text=log.read_text(errors="replace"))
 

@@ -16,15 +16,12 @@ cd "$folder" || exit 2
 export PATH=$PATH:/usr/local/cuda/bin
 regtune=$folder/regtune
 [ -x "$regtune" ] || regtune=$folder/build/release/regtune
-arguments=(--regtune "$regtune" --out "$out" --limit "${LIMIT:-560}")
+# Work files, with machine code and compilers' caches, stay on that machine.
+arguments=(--regtune "$regtune" --out "$out" --work "$(mktemp -d)" --limit "${LIMIT:-560}")
 [ -d site ] && arguments+=(--site "$folder/site")
 [ -d public ] && arguments+=(--public "$folder/public")
 if [ $# -gt 0 ]; then
   parts=$(IFS=,; echo "$*")
   arguments+=(--parts "$parts")
 fi
-# Work files, with machine code and compilers' caches, stay on that machine.
-PYTHONUNBUFFERED=1 python3 -B bench/peers "${arguments[@]}"
-code=$?
-rm -rf "$out/work"
-exit $code
+PYTHONUNBUFFERED=1 exec python3 -B bench/peers "${arguments[@]}"

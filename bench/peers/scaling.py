@@ -23,7 +23,7 @@ def scaling(bench, clock):
 
 
 def _point(bench, clock, axis, x, source, options, seconds=60):
-    folder = bench.settings.out / "work" / "scaling" / f"{axis.replace(' ', '_')}_{x}"
+    folder = bench.settings.work / "scaling" / f"{axis.replace(' ', '_')}_{x}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command = [bench.settings.regtune, "tune", source, "--quiet", "--no-config", "--no-plot", "--cache",
@@ -50,7 +50,7 @@ def several_kernels(text, count):
 def _scale_kernels(bench, clock, source):
     for count in (1, 2, 4, 8):
         if clock.allows(5):
-            file = bench.settings.out / "work" / f"kernels_{count}.cu"
+            file = bench.settings.work / f"kernels_{count}.cu"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(several_kernels(source.read_text(), count))
             _point(bench, clock, "kernels in a file", count, file, ["--kernel", "all"] if count > 1 else [])
@@ -72,7 +72,7 @@ def _scale_caps(bench, clock, source):
     for caps in (8, 16, 32, 64, 128, 232):
         if not clock.allows(5):
             break
-        log = bench.settings.out / f"caps_{caps}.md"
+        log = bench.settings.work / f"caps_{caps}.md"
         run_command([program, source, "--jobs", str(bench.settings.jobs), "--caps", str(caps)],
                     min(60, clock.left_s()), log)
         cells = [cell.strip() for cell in log.read_text(errors="replace").strip().splitlines()[-1].split("|")]

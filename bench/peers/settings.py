@@ -16,7 +16,8 @@ PARTS = {"brute": 95, "heavy": 125, "strategies": 180, "public": 140, "scaling":
 @dataclass
 class Settings:
     regtune: Path
-    out: Path
+    out: Path  # of results and tables
+    work: Path  # of caches, machine code and what programs print
     site: Path = None  # where Kernel Tuner was unpacked
     public: Path = None  # checkouts, as owner/name
     ktt: Path = None

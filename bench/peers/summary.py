@@ -28,10 +28,10 @@ def _environment(rows):
                              if row.get("version"))
     own = next((row["versions"] for row in tables.of_kind(rows, "run") if row.get("versions")), {})
     tools = [f"regtune {own['regtune']} with {own['compiler']}, driver {own['driver']}"] if own else []
+    libraries = f"Python {one['python']}, CuPy {one['cupy']}, NVRTC {one['nvrtc']}"
     commands = "\n".join(f"    python3 {row['command']}" for row in found)
     return (f"One {one['gpu']} ({one['multiprocessors']} SMs), {one['cores']} cores ({one['processor']}), "
-            f"{one['date']}. {'; '.join([*tools, *versions])}; Python {one['python']}, CuPy {one['cupy']}, "
-            f"NVRTC {one['nvrtc']}.\n\n"
+            f"{one['date']}. {'; '.join([*tools, *versions, libraries])}.\n\n"
             f"{commands}")
 
 
