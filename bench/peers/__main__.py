@@ -25,7 +25,7 @@ import peer_script  # noqa: E402
 import peer_triton  # noqa: E402
 from cases import public_cases  # noqa: E402
 from results import Results, read_results  # noqa: E402
-from settings import PARTS, REPOSITORY, Settings  # noqa: E402
+from settings import DEFAULT_PARTS, PARTS, REPOSITORY, Settings  # noqa: E402
 
 
 def parse(arguments):
@@ -38,7 +38,8 @@ def parse(arguments):
     parser.add_argument("--ktt", type=Path, help="a checkout of KTT")
     parser.add_argument("--programs", type=Path, help="folder of bench_compile_engine and bench_lookup "
                                                       "(default: that of regtune)")
-    parser.add_argument("--parts", default=",".join(PARTS), help=f"default: {','.join(PARTS)}")
+    parser.add_argument("--parts", default=",".join(DEFAULT_PARTS),
+                        help=f"of {', '.join(PARTS)} (default: all but preflight)")
     parser.add_argument("--limit", type=float, default=540, help="seconds for all of it (default: 540)")
     parser.add_argument("--part-limit", action="append", default=[], metavar="PART=S", help="seconds for a part")
     parser.add_argument("--public-budget", type=float, default=3, help="seconds of GPU time for each public kernel")

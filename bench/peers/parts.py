@@ -8,6 +8,7 @@ from pathlib import Path
 import peer_ktt
 import peer_nvcc
 import peer_script
+import peer_triton
 import regtune_runs
 from arithmetic import extrapolate, spread_caps
 from arrays import check_arrays
@@ -199,26 +200,41 @@ def _verified(bench, record, folder, clock, reason):
             "verified": claims[0]["now"] if claims else None}
 
 
+def preflight(bench, clock):
+    """Every peer and the referee over a few configurations: what fails here would fail in the other parts."""
+    contest = bench.contest(SMALL, "preflight")
+    bench.tune(contest, 1, clock)
+    bench.kernel_tuner(contest, [{"variant": variant, "strategy": strategy, "seconds": 3, "seed": 1}
+                                 for variant, strategy in STRATEGIES.items()], clock)
+    _scripts(bench, contest, [0, 32, 64], [0, 32, 64], 1, clock)
+    contest.judge(min(10, clock.left_s()), rounds=11, caps=[0, 32, 64])
+
+
 def others(bench, clock):
     """nvcc and Triton over 24 configurations, extrapolated; the plain script over all; KTT."""
     contest = bench.contest(SMALL, "others")
     bench.tune(contest, 1, clock)
-    caps = spread_caps(24)
-    folder = contest.folder
-    if bench.has(peer_nvcc.NAME):
-        answer = run_peer("peer_nvcc", contest.request(folder=_made(folder / "nvcc"), caps=caps, seconds=40),
-                          folder / "nvcc", clock.left_s())
-        bench.enter(contest, peer_nvcc.NAME, answer, "24 caps")
-        _extrapolated(bench, contest, peer_nvcc.NAME, "24 caps", answer)
-    if bench.has("Triton's autotuner"):
-        _triton(bench, contest, caps, clock)
-    if bench.has(peer_script.NAME):
-        answer = run_peer("peer_script", contest.request(runs=[{"variant": "all caps"}] + [
-            {"variant": "all caps, codes kept"}] * (RUNS - 1)), folder / "script", max(5, clock.left_s() - 15))
-        bench.enter(contest, peer_script.NAME, answer)
+    _scripts(bench, contest, spread_caps(24), ALL_CAPS, RUNS, clock)
     contest.judge(min(25, clock.left_s()))
     if bench.has("KTT"):
         bench.results.add("skipped", what=f"KTT: {peer_ktt.why_not(bench.settings.ktt, bench.settings.jobs)}")
+
+
+def _scripts(bench, contest, few, all_caps, script_runs, clock):
+    """nvcc in a loop and Triton over a few configurations, and the script over all of them, so often."""
+    folder, variant = contest.folder, f"{len(few)} caps"
+    if bench.has(peer_nvcc.NAME):
+        answer = run_peer("peer_nvcc", contest.request(folder=_made(folder / "nvcc"), caps=few, seconds=40),
+                          folder / "nvcc", clock.left_s())
+        bench.enter(contest, peer_nvcc.NAME, answer, variant)
+        _extrapolated(bench, contest, peer_nvcc.NAME, variant, answer)
+    if bench.has(peer_triton.NAME):
+        _triton(bench, contest, few, clock)
+    if bench.has(peer_script.NAME):
+        runs = [{"variant": "all caps"}] + [{"variant": "all caps, codes kept"}] * (script_runs - 1)
+        answer = run_peer("peer_script", contest.request(runs=runs, caps=all_caps), folder / "script",
+                          max(5, clock.left_s() - 15))
+        bench.enter(contest, peer_script.NAME, answer)
 
 
 def _made(folder):
@@ -230,7 +246,7 @@ def _triton(bench, contest, caps, clock):
     folder = contest.folder / "triton"
     answer = run_peer("peer_triton", contest.request(folder=_made(folder), caps=caps), folder, clock.left_s())
     run = answer.get("runs", [{}])[0]
-    name, variant = "Triton's autotuner", "24 of maxnreg"
+    name, variant = peer_triton.NAME, f"{len(caps)} of maxnreg"
     if not run.get("cubin"):
         contest.add_row(name, variant, 1, {**run, "failed": answer.get("failed", "no code")})
         return
@@ -255,8 +271,8 @@ def look_up(bench, clock):
     bench.results.add("look_up", text=log.read_text(errors="replace"))
 
 
-_FUNCTIONS = {"brute": brute, "heavy": heavy, "strategies": strategies, "repeats": repeats,
-              "public": public, "scaling": scaling, "others": others,
+_FUNCTIONS = {"preflight": preflight, "brute": brute, "heavy": heavy, "strategies": strategies,
+              "repeats": repeats, "public": public, "scaling": scaling, "others": others,
               "look_up": look_up}
 
 

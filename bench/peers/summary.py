@@ -84,6 +84,7 @@ def _left_over_section(rows):
 
 def page(rows, plots, page_folder):
     """The text of the page; the plots are written into their folder."""
+    rows = [row for row in rows if row.get("part") != "preflight"]  # a trial of the tools, over a few configurations
     lines = ["# Benchmarks", "", _environment(rows), "", _HOW, ""]
     parts = {row["part"] for row in rows if row["kind"] == "run"}
     if "brute" in parts:

@@ -81,6 +81,13 @@ class Page(unittest.TestCase):
             self.assertNotIn("others", text)  # a part that was not run has no section
             xml.dom.minidom.parse(str(plots / "scaling_jobs.svg"))
 
+    def test_what_the_preflight_found_is_no_result(self):
+        judged = [{"kind": "judgement", "part": "preflight", "case": "k", "winners": [
+            {"peer": "regtune", "variant": "", "run": 1, "ratio": 1.0},
+            {"peer": "Kernel Tuner", "variant": "", "run": 1, "ratio": 0.5}]}]
+        run = {"kind": "run", "part": "strategies", "case": "k", "peer": "regtune", "variant": "", "run": 1}
+        self.assertNotIn("0.5000", summary.page([run, *judged], Path("."), "."))
+
     def test_of_nothing_is_an_empty_page(self):
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder) / "benchmarks.md"
