@@ -25,7 +25,7 @@ TEST_P(DeviceCode, HasWhatEveryPlanNeeds) {
   std::set<std::string> kernels;
   for (const CubinKernel& kernel : read_cubin(reply.cubin).kernels) kernels.insert(kernel.name);
   for (const std::string& name : reply.lowered_names) EXPECT_TRUE(kernels.contains(name)) << name;
-  for (const char* name : {"regtune_guard", "regtune_check_guard", "regtune_nothing"})
+  for (const char* name : {"regtune_guard", "regtune_check_guard", "regtune_checksum", "regtune_nothing"})
     EXPECT_TRUE(kernels.contains(name)) << name;
 }
 

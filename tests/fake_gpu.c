@@ -1,20 +1,29 @@
 /* A GPU for machines without one, as far as a tuning needs it: REGTUNE_CUDA names this library. Memory is the host's,
  * a kernel computes nothing, so that every output is the reference's, and how long it takes follows from its machine
  * code: between 1 and 2 ms of a clock that only launches move. FAKE_GPU_SLEEP_US=N: each of them really takes that
- * long. */
+ * long. FAKE_GPU_FREE_MIB=N: so much memory is free. Kernels that do something, by their names: regtune's own that look
+ * at memory, and fake_add and its like, which stand for an author's code and for wrong ones. */
+#define _GNU_SOURCE
 #include <cuda.h>
 #include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define FAKE __attribute__((visibility("default")))
 
 typedef struct {
   double ms; /* of a launch */
+  char name[96];
 } Function;
+
+static int kept = 0; /* allocations, modules and events that nobody has freed */
+FAKE int fake_gpu_kept(void) {
+  return kept;
+}
 
 static double clock_ms = 0;
 static unsigned launches = 0;
@@ -86,17 +95,71 @@ FAKE CUresult cuCtxSynchronize(void) {
   return CUDA_SUCCESS;
 }
 
+FAKE CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = (CUcontext)1;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
+  (void)context;
+  *id = 1;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxGetDevice(CUdevice* device) {
+  *device = 0;
+  return CUDA_SUCCESS;
+}
+
 FAKE CUresult cuMemGetInfo(size_t* free_bytes, size_t* total) {
-  *free_bytes = *total = (size_t)1 << 30;
+  const char* free_mib = getenv("FAKE_GPU_FREE_MIB");
+  *total = (size_t)1 << 30;
+  *free_bytes = free_mib ? (size_t)atoi(free_mib) << 20 : *total;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
   void* memory = bytes <= (size_t)1 << 30 ? calloc(bytes, 1) : NULL;
   *address = (CUdeviceptr)memory;
+  kept += memory != NULL;
   return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 FAKE CUresult cuMemFree(CUdeviceptr address) {
   free((void*)address);
+  --kept;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp* kind,
+                                            CUmemAllocationGranularity_flags flags) {
+  (void)kind, (void)flags;
+  *bytes = (size_t)2 << 20;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr wanted,
+                                  unsigned long long flags) {
+  void* got = mmap((void*)wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  (void)alignment, (void)flags;
+  if (got == MAP_FAILED) got = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *address = (CUdeviceptr)got;
+  return got == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+FAKE CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
+  return munmap((void*)address, bytes) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuMemCreate(CUmemGenericAllocationHandle* memory, size_t bytes, const CUmemAllocationProp* kind,
+                          unsigned long long flags) {
+  (void)kind, (void)flags;
+  *memory = bytes;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle memory,
+                       unsigned long long flags) {
+  (void)address, (void)offset, (void)flags;
+  return memory == bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count) {
+  (void)access, (void)count;
+  return mprotect((void*)address, bytes, PROT_READ | PROT_WRITE) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuMemRelease(CUmemGenericAllocationHandle memory) {
+  (void)memory;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuMemcpyHtoD(CUdeviceptr target, const void* source, size_t bytes) {
@@ -127,17 +190,27 @@ FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     hash = (hash ^ *byte) * 1099511628211ull;
   *ms = 1 + (double)(hash >> 40) / (1 << 24);
   *module = (CUmodule)ms;
+  ++kept;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   Function* found = malloc(sizeof *found);
   found->ms = strstr(name, "regtune_") ? 0 : *(double*)module;
+  snprintf(found->name, sizeof found->name, "%s", name);
   *function = (CUfunction)found;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuModuleUnload(CUmodule module) {
   free((void*)module);
+  --kept;
   return CUDA_SUCCESS;
+}
+FAKE CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+  static unsigned char variable[8];
+  (void)module;
+  *address = (CUdeviceptr)variable;
+  *bytes = sizeof variable;
+  return strcmp(name, "fake_variable") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 FAKE CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   (void)function;
@@ -145,11 +218,61 @@ FAKE CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attri
   (void)value;
   return CUDA_SUCCESS;
 }
+/* The parameters as device_code.cu has them. */
+static void sum_up(void** parameters) {
+  const unsigned long long* chunks = *(unsigned long long**)parameters[0];
+  unsigned long long* sums = *(unsigned long long**)parameters[2];
+  for (unsigned long long i = 0; i < *(unsigned long long*)parameters[1]; ++i) {
+    const unsigned char* bytes = (const unsigned char*)chunks[2 * i];
+    uint64_t hash = 1469598103934665603ull;
+    for (unsigned long long k = 0; k < chunks[2 * i + 1]; ++k) hash = (hash ^ bytes[k]) * 1099511628211ull;
+    sums[i] += hash;
+  }
+}
+typedef struct {
+  unsigned long long differing, first;
+  double value, reference;
+} Difference;
+static double element(const void* elements, unsigned long long i, int floats) {
+  return floats ? (double)((const float*)elements)[i] : (double)((const unsigned char*)elements)[i];
+}
+static void compare(void** parameters, int floats) {
+  const void* values = *(void**)parameters[0];
+  const void* references = *(void**)parameters[1];
+  const unsigned long long count = *(unsigned long long*)parameters[2];
+  Difference* found = *(Difference**)parameters[6];
+  if (memcmp(values, references, count * (floats ? sizeof(float) : 1)) == 0) return;
+  for (unsigned long long i = 0; i < count; ++i) {
+    const double value = element(values, i, floats);
+    const double reference = element(references, i, floats);
+    const double apart = value > reference ? value - reference : reference - value;
+    const double size = reference < 0 ? -reference : reference;
+    if (apart <= *(double*)parameters[3] + *(double*)parameters[4] * size) continue;
+    if (found->differing++ == 0) found->first = i, found->value = value, found->reference = reference;
+  }
+}
+/* (float** table, unsigned long long place) */
+static CUresult compute(const char* name, void** parameters) {
+  float* data = **(float***)parameters[0];
+  const unsigned long long place = *(unsigned long long*)parameters[1];
+  if (strstr(name, "fault")) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (strstr(name, "set"))
+    data[place] = 7;
+  else
+    data[place] += strstr(name, "two") ? 2 : strstr(name, "nearly") ? 1.001f : 1;
+  if (strstr(name, "beside")) data[place + (1 << 18)] = -1;
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                              unsigned bz, unsigned shared, CUstream stream, void** parameters, void** extra) {
   const double ms = ((Function*)function)->ms;
+  const char* name = ((Function*)function)->name;
   const char* sleep_us = getenv("FAKE_GPU_SLEEP_US");
-  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)parameters, (void)extra;
+  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
+  if (strcmp(name, "regtune_checksum") == 0) sum_up(parameters);
+  if (strstr(name, "regtune_compareIf")) compare(parameters, 1);
+  if (strstr(name, "regtune_compareIh")) compare(parameters, 0);
+  if (strncmp(name, "fake_", 5) == 0 && compute(name, parameters) != CUDA_SUCCESS) return CUDA_ERROR_ILLEGAL_ADDRESS;
   if (ms == 0) return CUDA_SUCCESS;
   clock_ms += ms * (1 + 0.0005 * (double)(launches++ % 7)); /* no two samples are quite the same */
   if (sleep_us) usleep((unsigned)atoi(sleep_us));
@@ -159,6 +282,12 @@ FAKE CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsi
 FAKE CUresult cuEventCreate(CUevent* event, unsigned flags) {
   (void)flags;
   *event = calloc(1, sizeof(double));
+  ++kept;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuEventDestroy(CUevent event) {
+  free(event);
+  --kept;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
@@ -191,9 +320,6 @@ __attribute__((used)) static CUresult not_needed(void) {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 #define NOT_NEEDED(name) __asm__(".globl " #name "\n.set " #name ", not_needed");
-NOT_NEEDED(cuCtxGetCurrent)
-NOT_NEEDED(cuCtxGetDevice)
-NOT_NEEDED(cuCtxGetId)
 NOT_NEEDED(cuGraphAddKernelNode)
 NOT_NEEDED(cuGraphAddKernelNode_v2)
 NOT_NEEDED(cuGraphCreate)
@@ -203,5 +329,4 @@ NOT_NEEDED(cuGraphInstantiate)
 NOT_NEEDED(cuGraphInstantiateWithFlags)
 NOT_NEEDED(cuGraphLaunch)
 NOT_NEEDED(cuLaunchCooperativeKernel)
-NOT_NEEDED(cuModuleGetGlobal)
 NOT_NEEDED(cuOccupancyMaxActiveBlocksPerMultiprocessor)

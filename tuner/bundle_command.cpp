@@ -110,7 +110,7 @@ BundledUnit bundled_unit(const Subject& subject, const std::string& architecture
   const SweepScope scope{request.rename, request.levers, false};
   const KernelSignature signature = described_kernel(compilation.unit, subject.description, sweep.first_code());
   const InferredLaunch launch = described_launch(subject.description, compilation.unit, pool, signature, 0);
-  const TuningPlan plan = plan_tuning(compilation.unit, launch, signature, sweep.first_code(), limits, scope,
+  const TuningPlan plan = plan_tuning(compilation.unit, launch, nullptr, signature, sweep.first_code(), limits, scope,
                                       pool.identity(compilation.unit.front_end));
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   result.blocks.clear();

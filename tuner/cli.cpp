@@ -178,6 +178,7 @@ void fill(Command& command, CliCommand which, const CliValues& values, const Com
     case CliCommand::doctor:
       command.what = DoctorRequest{values.text("cache")};
       break;
+    case CliCommand::run:
     case CliCommand::tune:
     case CliCommand::completion:
     case CliCommand::help:
@@ -222,7 +223,11 @@ Command parse_command_line(const Arguments& arguments, const std::function<Confi
   command.quiet = values.flag("quiet");
   command.verbose = values.flag("verbose");
   command.explain = explain_value(values);
-  fill(command, which.id, values, compiler_arguments(behind, command.notes));
+  if (which.id == CliCommand::run)
+    command.what = watch_command(values, behind);
+  else
+    fill(command, which.id, values, compiler_arguments(behind, command.notes));
+  if (auto* watching = std::get_if<WatchCommand>(&command.what)) watching->request.tuning.command_line = arguments;
   if (auto* tuning = std::get_if<TuneCommand>(&command.what)) {
     tuning->request.command_line = arguments;
     for (TuneRequest& other : tuning->others) other.command_line = arguments;

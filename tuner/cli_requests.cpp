@@ -75,12 +75,13 @@ DescriptionFlags description_flags(const CliValues& values, const CompilerArgume
 
 // What all have in common that compile a source.
 template <class Request>
-Request source_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
+Request source_request(const CliValues& values, const std::string& source,
+                       const CompilerArguments& compiler_arguments) {
   Request request;
-  request.source = values.subject();
+  request.source = source;
   request.flags = description_flags(values, compiler_arguments);
   request.compiler = compiler_wish(values);
-  request.device = values.integer("device").value();
+  request.device = values.integer("device").value_or(0);
   request.compile_limit_s = compile_limit_value(values);
   return request;
 }
@@ -88,7 +89,7 @@ Request source_request(const CliValues& values, const CompilerArguments& compile
 // What a study and a check have in common.
 template <class Request>
 Request study_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
-  auto request = source_request<Request>(values, compiler_arguments);
+  auto request = source_request<Request>(values, values.subject(), compiler_arguments);
   request.architectures = values.text("arch");
   request.jobs = jobs_value(values);
   return request;
@@ -123,15 +124,14 @@ bool explain_value(const CliValues& values) {
 }
 
 ShowSourceRequest show_source_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
-  auto request = source_request<ShowSourceRequest>(values, compiler_arguments);
+  auto request = source_request<ShowSourceRequest>(values, values.subject(), compiler_arguments);
   request.architecture = values.text("arch");
   return request;
 }
 
 TuneRequest tune_request(const CliValues& values, const std::string& source,
                          const CompilerArguments& compiler_arguments) {
-  auto request = source_request<TuneRequest>(values, compiler_arguments);
-  request.source = source;  // of several
+  auto request = source_request<TuneRequest>(values, source, compiler_arguments);
   request.architecture = values.text("arch");
   request.jobs = jobs_value(values);
   request.counters = values.flag("counters");
@@ -148,6 +148,35 @@ TuneRequest tune_request(const CliValues& values, const std::string& source,
   request.measure.never_restore = values.flag("no-restore");
   request.confirm_by_nvcc = values.text("confirm").has_value();
   return request;
+}
+
+WatchCommand watch_command(const CliValues& values, const std::vector<std::string>& program) {
+  if (program.empty())
+    throw Error(ErrorKind::usage, "the program is missing: regtune run [options] -- PROGRAM [arguments]");
+  WatchCommand command;
+  RunRequest& request = command.request;
+  request.program = program;
+  request.kernel = values.text("kernel");
+  if (const auto source = values.text("source")) request.source = *source;
+  request.launch = static_cast<int>(values.count("launch").value_or(1));
+  request.in_process = values.flag("in-process");
+  request.apply = values.flag("apply");
+  request.relative_tolerance = values.number_in("rtol", 0, 1).value();
+  request.absolute_tolerance = values.number_in("atol", 0, 1e300).value();
+  if (request.launch < 1) throw Error(ErrorKind::usage, "--launch counts from 1; write --launch 1 for the first");
+  if (request.apply && request.tunes())
+    throw Error(ErrorKind::usage,
+                "--apply uses what is stored, and tunes nothing; leave it out, or --kernel and "
+                "--source");
+  if (values.flag("json") && !values.text("output"))
+    throw Error(ErrorKind::usage, "--json wants -o FILE: standard output is the program's");
+  CompilerArguments compiler;
+  compiler.kept = values.list("option");
+  request.tuning = tune_request(values, request.source.value_or("").string(), compiler);
+  if (const auto file = values.text("output")) command.output = *file;
+  command.style = report_style(values);
+  command.files = run_files(values, 1);
+  return command;
 }
 
 AnalyzeCommand analyze_command(const CliValues& values, const CompilerArguments& compiler_arguments) {
@@ -174,7 +203,7 @@ CheckRequest check_request(const CliValues& values, const CompilerArguments& com
 }
 
 InitRequest init_request(const CliValues& values, const CompilerArguments& compiler_arguments) {
-  auto request = source_request<InitRequest>(values, compiler_arguments);
+  auto request = source_request<InitRequest>(values, values.subject(), compiler_arguments);
   request.architecture = values.text("arch");
   request.print = values.flag("print");
   return request;
@@ -190,7 +219,7 @@ VerifyRequest verify_request(const CliValues& values) {
   request.kernel = values.subject();
   request.sizes = values.list("set");
   request.cache = values.text("cache");
-  request.device = values.integer("device").value();
+  request.device = values.integer("device").value_or(0);
   request.jobs = jobs_value(values);
   request.budget_s = budget_value(values);
   return request;

@@ -19,6 +19,7 @@
 #include "replay_command.hpp"
 #include "report.hpp"
 #include "report_command.hpp"
+#include "run_command.hpp"
 #include "run_files.hpp"
 #include "show_source_command.hpp"
 #include "tune.hpp"
@@ -36,6 +37,13 @@ struct ReplayCommand {
   ReportStyle style;
 };
 
+struct WatchCommand {
+  RunRequest request;
+  ReportStyle style;
+  RunFiles files;
+  std::optional<std::filesystem::path> output;  // what is told of the launches; empty: standard error
+};
+
 ReportStyle report_style(const CliValues& values);
 // Throws Error(usage) beside --json, whose document holds all that an explanation says.
 bool explain_value(const CliValues& values);
@@ -43,6 +51,8 @@ bool explain_value(const CliValues& values);
 ShowSourceRequest show_source_request(const CliValues& values, const CompilerArguments& compiler_arguments);
 TuneRequest tune_request(const CliValues& values, const std::string& source,
                          const CompilerArguments& compiler_arguments);
+// Throws Error(usage) where there is no program, and for wishes that exclude each other.
+WatchCommand watch_command(const CliValues& values, const std::vector<std::string>& program);
 AnalyzeCommand analyze_command(const CliValues& values, const CompilerArguments& compiler_arguments);
 CheckRequest check_request(const CliValues& values, const CompilerArguments& compiler_arguments);
 InitRequest init_request(const CliValues& values, const CompilerArguments& compiler_arguments);

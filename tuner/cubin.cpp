@@ -315,6 +315,19 @@ class KernelReader {
   std::string file_wide_data_;
 };
 
+// Constants that the author declared lie in bank 3. What begins with a dollar is the compiler's own: texts of printf.
+std::vector<CubinVariable> variables_of(const ElfFile& elf) {
+  std::vector<CubinVariable> variables;
+  for (const ElfSymbol& symbol : elf.symbols) {
+    if (!symbol.is_object || symbol.size == 0 || symbol.section >= elf.sections.size()) continue;
+    const std::string_view section = elf.sections[symbol.section].name;
+    const bool is_constant = section.starts_with(".nv.constant3");
+    if ((!is_constant && !section.starts_with(".nv.global")) || symbol.name.starts_with("$")) continue;
+    variables.push_back({std::string(symbol.name), static_cast<std::int64_t>(symbol.size), is_constant});
+  }
+  return variables;
+}
+
 }  // namespace
 
 Cubin read_cubin(std::string_view bytes) {
@@ -333,6 +346,7 @@ Cubin read_cubin(std::string_view bytes) {
   Cubin cubin;
   cubin.sm = elf.sm;
   for (const auto& [name, symbol] : kernels) cubin.kernels.push_back(reader.read(symbol));
+  cubin.variables = variables_of(elf);
   return cubin;
 }
 

@@ -3,6 +3,7 @@
 // hash that is equal exactly when two kernels are the same code. Needs no GPU, no driver and no
 // disassembler. Refuses whatever is not a well-formed cubin of sm_75 or newer.
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,9 +38,17 @@ struct CubinKernel {
   std::string code_hash;
 };
 
+// A variable of the module that outlives a launch.
+struct CubinVariable {
+  std::string name;
+  std::int64_t bytes = 0;
+  bool is_constant = false;  // __constant__: no kernel writes it
+};
+
 struct Cubin {
   int sm = 0;                        // 90 for sm_90
   std::vector<CubinKernel> kernels;  // in order of name
+  std::vector<CubinVariable> variables;
 };
 
 // Throws Error(source_not_compiled) that says which part of the file is malformed. Bounded in time and

@@ -9,6 +9,7 @@ struct CudaStatus {
   std::string text;  // "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"
   bool ok() const { return code == 0; }
   bool out_of_memory() const;
+  bool not_found() const;  // a module has nothing of that name
   // The launch was refused before anything ran; the context is as good as before.
   bool refused() const;
 };

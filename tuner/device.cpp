@@ -21,6 +21,16 @@ namespace {
 // A driver that has not come up after this long will not; measured start: under a second.
 constexpr double kStartLimitMs = 60000;
 
+// Slower than any link between host and GPU is, and than a GPU reads.
+constexpr double kCopiedBytesPerMs = 2e6;
+
+double copy_limit_ms(const WorkloadPlan& plan) {
+  double bytes = 0;
+  if (plan.snapshot)
+    for (const SnapshotRange& range : plan.snapshot->ranges) bytes += static_cast<double>(range.bytes);
+  return bytes / kCopiedBytesPerMs;
+}
+
 // How device_code.cu spells an element type.
 std::string device_type(ElementType type) {
   if (type == ElementType::f16) return "half_bits";
@@ -31,6 +41,10 @@ std::string device_type(ElementType type) {
 std::vector<ElementType> element_types(const WorkloadPlan& plan) {
   std::set<ElementType> types;
   for (const BufferPlan* buffer : buffers_of(plan)) types.insert(buffer->type);
+  if (plan.snapshot) {
+    types.insert(ElementType::u8);  // what is no whole element of its type
+    for (const SnapshotRange& range : plan.snapshot->ranges) types.insert(range.type);
+  }
   return {types.begin(), types.end()};
 }
 
@@ -77,6 +91,12 @@ Device::Device(int ordinal, std::vector<std::string> profiler) : ordinal_(ordina
   start();
 }
 
+Device::Device(Channel& application) : ordinal_(0), application_(&application) {}
+
+std::string Device::how_it_ended() {
+  return application_ ? "is gone, or does not answer any more" : worker_->end();
+}
+
 void Device::start() {
   worker_ = std::make_unique<Worker>([this](Channel& channel) {
     if (profiler_.empty())
@@ -91,10 +111,11 @@ void Device::start() {
 const std::optional<GpuState>& Device::state() {
   if (asked_) return state_;
   asked_ = true;
-  const Channel::Received received = worker_->channel().receive(after_ms(kStartLimitMs));
+  const Channel::Received received = channel().receive(after_ms(kStartLimitMs));
   state_.reset();
   if (received.state != Channel::State::message) {
-    why_not_ = fmt::format("the CUDA driver did not start: its process {}", worker_->end());
+    why_not_ = application_ ? "the application " + how_it_ended()
+                            : fmt::format("the CUDA driver did not start: its process {}", how_it_ended());
   } else if (received.message.contains("no_device")) {
     throw Error(ErrorKind::usage, received.message.at("no_device").get<std::string>());
   } else if (received.message.contains("no_gpu")) {
@@ -106,11 +127,11 @@ const std::optional<GpuState>& Device::state() {
 }
 
 Message Device::ask(const Message& request, double limit_ms) {
-  worker_->channel().send(request);
-  const Channel::Received received = worker_->channel().receive(after_ms(limit_ms));
+  channel().send(request);
+  const Channel::Received received = channel().receive(after_ms(limit_ms));
   if (received.state == Channel::State::timed_out) return {{"timed_out", limit_ms}};
   if (received.state == Channel::State::closed)
-    return {{"faulted", fmt::format("the process that drives the GPU {}", worker_->end())}};
+    return {{"faulted", fmt::format("the process that drives the GPU {}", how_it_ended())}};
   if (received.message.contains("failure"))
     throw Error(static_cast<ErrorKind>(received.message.at("kind").get<int>()),
                 received.message.at("failure").get<std::string>());
@@ -119,6 +140,7 @@ Message Device::ask(const Message& request, double limit_ms) {
 
 void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, double timeout_ms, bool never_restore) {
   timeout_ms_ = timeout_ms;
+  captured_ms_ = copy_limit_ms(plan);
   if (!state()) throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
   Message functions = Message::object();
   std::size_t next = 0;
@@ -130,16 +152,22 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
   plan_request_["device_code"] = binary(device_code.cubin);
   plan_request_["functions"] = functions;
   plan_request_["never_restore"] = never_restore;
-  const Message reply = ask(plan_request_, kStartLimitMs);
+  const Message reply = ask(plan_request_, kStartLimitMs + captured_ms_);
   if (!reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, fmt::format("making the buffers on the GPU failed: {}", reply.dump()));
 }
 
-void Device::restart() {
+void Device::restart(const std::string& why) {
+  if (application_)
+    throw Error(
+        ErrorKind::gpu_failed,
+        fmt::format("a candidate was launched in the application itself, and {}: the application's CUDA context is "
+                    "lost, and no other code can be tried. Without --in-process such a code costs itself only",
+                    why));
   ++restarts_;
   start();
   if (!state()) throw Error(ErrorKind::gpu_failed, "the GPU did not come back after a fault: " + why_not_);
-  if (const Message reply = ask(plan_request_, kStartLimitMs); !reply.contains("ok"))
+  if (const Message reply = ask(plan_request_, kStartLimitMs + captured_ms_); !reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed, "making the buffers again after a fault failed: " + reply.dump());
   if (reference_) run_reference();
   if (reference_run_) run_warm_up(warm_up_ms_);
@@ -156,7 +184,7 @@ std::optional<Shot> Device::load(const Candidate& candidate) {
                             kStartLimitMs);
   if (reply.contains("refused")) return NotLaunchable{reply.at("refused").get<std::string>()};
   if (!reply.contains("ok")) {
-    restart();
+    restart("loading it failed");
     return Faulted{"loading it failed: " + reply.dump()};
   }
   loaded_[candidate.id] = true;
@@ -178,7 +206,7 @@ Message Device::ask_of_reference(Message request) {
   request["id"] = reference_->id;
   // There are several launches in it; each may take up to the limit of one in the worst case, but all after the first
   // are as short as that.
-  const Message reply = ask(request, 4 * timeout_ms_ + 10000);
+  const Message reply = ask(request, 4 * (timeout_ms_ + captured_ms_) + 10000);
   if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
   if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());
   if (reply.contains("timed_out")) fail(fmt::format("it takes longer than --timeout {:.0f} s", timeout_ms_ / 1000));
@@ -223,7 +251,7 @@ ReferenceRun Device::warm_up(double ms) {
 
 Shot Device::launch(const char* what, const Candidate& candidate) {
   if (auto refused = load(candidate)) return *refused;
-  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_);
+  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_ + captured_ms_);
   if (reply.contains("clocks")) {
     const Message& clocks = reply.at("clocks");
     clock_readings_.push_back({clocks.at("sm_mhz"), clocks.at("throttled_by"), clocks.at("cost_us")});
@@ -231,9 +259,13 @@ Shot Device::launch(const char* what, const Candidate& candidate) {
   if (reply.contains("ms")) return reply.at("ms").get<double>();
   if (reply.contains("refused")) return NotLaunchable{reply.at("refused").get<std::string>()};
   if (reply.contains("wrong")) return WrongResult{reply.at("wrong").get<std::string>()};
-  restart();
-  if (reply.contains("timed_out")) return TimedOut{timeout_ms_};
-  return Faulted{reply.at("faulted").get<std::string>()};
+  if (reply.contains("timed_out")) {
+    restart(fmt::format("it took longer than {:.1f} s", timeout_ms_ / 1000));
+    return TimedOut{timeout_ms_};
+  }
+  const std::string fault = reply.at("faulted");
+  restart("it faulted: " + fault);
+  return Faulted{fault};
 }
 
 Shot Device::check(const Candidate& candidate) {
@@ -251,8 +283,8 @@ Shot Device::launch_once(const Candidate& candidate) {
 }
 
 void Device::finish(double limit_ms) {
-  worker_->channel().send({{"do", "end"}});
-  worker_->channel().receive(after_ms(limit_ms));
+  channel().send({{"do", application_ ? "go on" : "end"}});
+  channel().receive(after_ms(limit_ms));
 }
 
 double Device::copy_bandwidth() {

@@ -27,6 +27,9 @@ class Device final : public Bench {
   // Starts the child for GPU `ordinal`; the driver comes up there while the caller goes on. `profiler`: the words of a
   // command under which the child is this program started anew (serve_profiled).
   explicit Device(int ordinal, std::vector<std::string> profiler = {});
+  // The GPU as it is in an application that serves us (adopted_worker.hpp) over `application`, which outlives this.
+  // There a fault or a hang cannot be made good: Error(gpu_failed).
+  explicit Device(Channel& application);
 
   // Waits for the driver. Empty when there is no GPU; why_not() then says why. Throws Error(usage) when
   // there are GPUs but not that one.
@@ -57,9 +60,11 @@ class Device final : public Bench {
   int restarts() const { return restarts_; }
 
  private:
+  Channel& channel() { return application_ ? *application_ : worker_->channel(); }
+  std::string how_it_ended();
   Message ask(const Message& request, double limit_ms);
   void start();
-  void restart();
+  void restart(const std::string& why);
   std::optional<Shot> load(const Candidate& candidate);
   Shot launch(const char* what, const Candidate& candidate);
   double run_reference();
@@ -69,11 +74,13 @@ class Device final : public Bench {
   int ordinal_;
   std::vector<std::string> profiler_;
   std::unique_ptr<Worker> worker_;
+  Channel* application_ = nullptr;  // in place of the child
   bool asked_ = false;
   std::optional<GpuState> state_;
   std::string why_not_;
   Message plan_request_;
   double timeout_ms_ = 10000;
+  double captured_ms_ = 0;  // what moving all of a captured launch's memory to or from the host may take
   std::optional<Candidate> reference_;
   double warm_up_ms_ = 0;                      // how long the reference was launched for; 0: not yet
   std::optional<ReferenceRun> reference_run_;  // the first warm-up; later ones go on as it did

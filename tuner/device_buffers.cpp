@@ -44,37 +44,15 @@ std::string spell_damage(const Damage& damage, const std::string& name) {
 
 }  // namespace
 
-// As device_code.cu declares it.
-struct DeviceBuffers::Difference {
-  unsigned long long differing = 0;
-  unsigned long long first = ~0ull;
-  double value = 0;
-  double reference = 0;
-};
-
-void require(const CudaStatus& status, const std::string& doing) {
-  if (!status.ok()) throw Error(ErrorKind::gpu_failed, fmt::format("{} failed: {}", doing, status.text));
-}
-
-LoadedKernel DeviceBuffers::own_code(const std::string& name) const {
-  LoadedKernel loaded;
-  require(driver_.load(own_cubin_, name, 0, loaded), "loading regtune's own device code");
-  return loaded;
-}
-
 void DeviceBuffers::make(const Message& request) {
-  own_cubin_ = bytes_of(request.at("device_code"));
-  guard_kernel_ = own_code("regtune_guard");
-  check_guard_kernel_ = own_code("regtune_check_guard");
-  empty_kernel_ = own_code("regtune_nothing");
-  for (const auto& [type, names] : request.at("functions").items())
-    for (const auto& [purpose, name] : names.items())
-      functions_[type + " " + purpose] = own_code(name.get<std::string>());
+  own_code_.load(request);
+  guard_kernel_ = own_code_.kernel("regtune_guard");
+  check_guard_kernel_ = own_code_.kernel("regtune_check_guard");
+  empty_kernel_ = own_code_.kernel("regtune_nothing");
   const std::uint64_t seed = request.at("seed");
   for (const Message& parameter : request.at("parameters")) describe_buffers(parameter, seed);
   for (const Message& variable : request.at("globals")) describe_buffers(variable, seed);
   refuse_what_does_not_fit();
-  require(driver_.allocate(sizeof(Difference), result_), "allocating a result");
   require(
       driver_.allocate(static_cast<std::int64_t>(sizeof(Damage) * std::max<std::size_t>(1, buffers_.size())), damages_),
       "allocating a result");
@@ -218,7 +196,7 @@ void DeviceBuffers::fill(Buffer& buffer, const Message& parameter) {
     double b = parameter.at("b");
     auto count = static_cast<unsigned long long>(buffer.count);
     unsigned long long seed = buffer.seed;
-    require(run_own_code(buffer, "fill", {&buffer.address, &count, &kind, &a, &b, &seed}, buffer.count),
+    require(own_code_.run(buffer.type, "fill", {&buffer.address, &count, &kind, &a, &b, &seed}, buffer.count),
             "filling " + buffer.name);
   }
   if (buffer.writable)
@@ -236,49 +214,30 @@ std::string DeviceBuffers::read_data(const std::string& path, const Buffer& buff
   return data;
 }
 
-CudaStatus DeviceBuffers::run_own_code(const Buffer& buffer, const std::string& purpose, std::vector<void*> parameters,
-                                       std::int64_t elements) const {
-  const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>((elements + 255) / 256, 1, 8192));
-  const LaunchShape shape{{blocks, 1, 1}, {static_cast<unsigned>(elements == 1 ? 1 : 256), 1, 1}, 0};
-  return driver_.launch(functions_.at(fmt::format("{} {}", to_string(buffer.type), purpose)), shape, parameters);
-}
-
-void DeviceBuffers::restore() const {
+void DeviceBuffers::restore() {
   for (const Buffer& buffer : buffers_)
     if (buffer.writable)
       require(driver_.copy_on_device_async(buffer.address, buffer.pristine, buffer.bytes), "restoring " + buffer.name);
 }
 
-void DeviceBuffers::keep_as_reference() const {
+void DeviceBuffers::keep_as_reference() {
   for (const Buffer& buffer : buffers_)
     if (buffer.output)
       require(driver_.copy_on_device_async(buffer.reference, buffer.address, buffer.bytes), "keeping " + buffer.name);
 }
 
-DeviceBuffers::Difference DeviceBuffers::compare(const Buffer& buffer, bool bit_by_bit) const {
-  Difference difference;
-  if (buffer.count == 0) return difference;
-  require(driver_.copy_to_device(result_, &difference, sizeof difference), "preparing a comparison");
-  auto values = buffer.address;
-  auto references = buffer.reference;
-  auto count = static_cast<unsigned long long>(buffer.count);
-  double absolute = bit_by_bit ? 0 : buffer.absolute_tolerance;
-  double relative = bit_by_bit ? 0 : buffer.relative_tolerance;
-  unsigned long long ulps = bit_by_bit ? 0 : static_cast<unsigned long long>(buffer.ulp_tolerance);
-  auto result = result_;
-  require(run_own_code(buffer, "compare", {&values, &references, &count, &absolute, &relative, &ulps, &result},
-                       buffer.count),
-          "comparing " + buffer.name);
-  require(run_own_code(buffer, "show", {&values, &references, &result}, 1), "comparing " + buffer.name);
-  require(driver_.copy_to_host(&difference, result_, sizeof difference), "comparing " + buffer.name);
-  return difference;
+ElementDifference DeviceBuffers::compare(const Buffer& buffer, bool bit_by_bit) const {
+  Tolerance tolerance{buffer.absolute_tolerance, buffer.relative_tolerance, buffer.ulp_tolerance};
+  if (bit_by_bit) tolerance = {};
+  return own_code_.compare(buffer.type, buffer.address, buffer.reference, buffer.count, tolerance,
+                           "comparing " + buffer.name);
 }
 
-std::string DeviceBuffers::differences(bool bit_by_bit) const {
+std::string DeviceBuffers::differences(bool bit_by_bit) {
   std::string found;
   for (const Buffer& buffer : buffers_) {
     if (!buffer.output) continue;
-    const Difference difference = compare(buffer, bit_by_bit);
+    const ElementDifference difference = compare(buffer, bit_by_bit);
     if (difference.differing == 0) continue;
     if (!found.empty()) found += "; ";
     found += fmt::format("{}: {} of {} elements differ, the first at {}: {} instead of {}", buffer.name,
@@ -296,7 +255,7 @@ void DeviceBuffers::guard(const Buffer& buffer) const {
   require(driver_.launch(guard_kernel_, {{1, 1, 1}, {256, 1, 1}, 0}, parameters), "guarding " + buffer.name);
 }
 
-std::string DeviceBuffers::damage() const {
+std::string DeviceBuffers::damage() {
   if (buffers_.empty()) return "";
   std::vector<Damage> damages(buffers_.size());
   const auto size = static_cast<std::int64_t>(sizeof(Damage) * damages.size());

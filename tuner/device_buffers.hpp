@@ -4,44 +4,33 @@
 // child process that owns the GPU; says what it found in words for people, and throws Error when the GPU refuses what
 // no candidate is to blame for.
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "driver.hpp"
 #include "element_type.hpp"
+#include "launch_data.hpp"
+#include "own_code.hpp"
 #include "worker.hpp"
 
 namespace regtune {
 
-// Throws Error(gpu_failed) unless the driver did it. `doing`: "allocating 64 MiB for out".
-void require(const CudaStatus& status, const std::string& doing);
-
-class DeviceBuffers {
+class DeviceBuffers final : public LaunchData {
  public:
-  explicit DeviceBuffers(const Driver& driver) : driver_(driver) {}
-  DeviceBuffers(const DeviceBuffers&) = delete;
-  DeviceBuffers& operator=(const DeviceBuffers&) = delete;
+  explicit DeviceBuffers(const Driver& driver) : driver_(driver), own_code_(driver) {}
 
   // Loads regtune's own code and makes the buffers of a "plan" request (device.cpp). Throws Error(buffer_too_large,
   // bad_description).
   void make(const Message& request);
 
-  // One pointer to each parameter's value.
-  std::vector<void*>& parameters() { return parameters_; }
-  const LoadedKernel& empty_kernel() const { return empty_kernel_; }
-
-  // Puts the described values into the variables of a module that was just loaded. "" or why that cannot be done.
-  std::string fill_variables(const LoadedKernel& loaded) const;
-
-  // The initial data, into every buffer that the kernel may change. Does not wait.
-  void restore() const;
-  // What is in the outputs now is what they are compared with.
-  void keep_as_reference() const;
-  // "out: 1 of 16 elements differ, ..."; empty when nothing does.
-  std::string differences(bool bit_by_bit) const;
-  // "wrote up to 4 bytes past the end of out"; empty when no guard has changed since the last call. Mends them.
-  std::string damage() const;
+  std::vector<void*>& parameters() override { return parameters_; }
+  const LoadedKernel& empty_kernel() const override { return empty_kernel_; }
+  std::string fill_variables(const LoadedKernel& loaded) const override;
+  void restore() override;
+  void keep_as_reference() override;
+  std::string differences(bool bit_by_bit) override;
+  std::string damage() override;
+  void release() override {}  // the process ends, and with it the context
 
  private:
   struct Buffer {
@@ -66,7 +55,6 @@ class DeviceBuffers {
     std::string bytes;
     bool fills_all = true;
   };
-  struct Difference;
 
   void describe_buffers(const Message& parameter, std::uint64_t seed);
   Value value_of(const Message& described, std::size_t& next_buffer);
@@ -77,14 +65,10 @@ class DeviceBuffers {
   void refuse_what_does_not_fit() const;
   void fill(Buffer& buffer, const Message& parameter);
   void guard(const Buffer& buffer) const;
-  LoadedKernel own_code(const std::string& name) const;
-  CudaStatus run_own_code(const Buffer& buffer, const std::string& purpose, std::vector<void*> parameters,
-                          std::int64_t elements) const;
-  Difference compare(const Buffer& buffer, bool bit_by_bit) const;
+  ElementDifference compare(const Buffer& buffer, bool bit_by_bit) const;
 
   const Driver& driver_;
-  std::string own_cubin_;
-  std::map<std::string, LoadedKernel> functions_;  // "float fill"
+  OwnCode own_code_;
   LoadedKernel guard_kernel_;
   LoadedKernel check_guard_kernel_;
   LoadedKernel empty_kernel_;
@@ -92,7 +76,6 @@ class DeviceBuffers {
   std::vector<Value> variables_;
   std::vector<Buffer> buffers_;
   std::vector<void*> parameters_;
-  DeviceAddress result_ = 0;   // of a comparison
   DeviceAddress damages_ = 0;  // one for each buffer
 };
 

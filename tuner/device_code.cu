@@ -1,6 +1,7 @@
 // Code of regtune's own that runs on the GPU: makes the initial data of buffers where they are needed, compares a
-// variant's outputs with the reference's without moving them, and guards the bytes around each buffer. Compiled by
-// the same NVRTC as the kernel under test; only the instances that a plan needs are named, and so compiled.
+// variant's outputs with the reference's without moving them, guards the bytes around each buffer, and sums up what
+// lies in a captured application's memory. Compiled by the same NVRTC as the kernel under test; only the instances that
+// a plan needs are named, and so compiled.
 
 struct half_bits {
   unsigned short bits;
@@ -204,6 +205,45 @@ extern "C" __global__ void regtune_check_guard(const unsigned char* before, cons
   for (unsigned long long i = threadIdx.x; i < bytes; i += blockDim.x) {
     if (before[i] != guard_byte(seed, i)) atomicMax(&damage->before, bytes - i);
     if (behind[i] != guard_byte(seed, bytes + i)) atomicMax(&damage->behind, i + 1);
+  }
+}
+
+// A piece of a captured application's memory.
+struct Chunk {
+  unsigned long long address;
+  unsigned long long bytes;
+};
+
+// What a word adds to its chunk's sum depends on its place, so that words that change places are seen, and sums can be
+// made in any order. The factor is odd: no two places of a chunk get the same multiple.
+__device__ unsigned long long summand(unsigned long long word, unsigned long long place) {
+  return mix(word ^ place * 0xd1342543de82ef95ull);
+}
+
+// `sums` are zeroed. The blocks of a column of the grid share a chunk, where there are fewer chunks than the GPU holds
+// blocks. A last word that is not whole is filled up with zeros.
+extern "C" __global__ void regtune_checksum(const Chunk* chunks, unsigned long long count, unsigned long long* sums) {
+  const unsigned long long thread = static_cast<unsigned long long>(blockIdx.y) * blockDim.x + threadIdx.x;
+  const unsigned long long threads = static_cast<unsigned long long>(gridDim.y) * blockDim.x;
+  for (unsigned long long c = blockIdx.x; c < count; c += gridDim.x) {
+    const Chunk chunk = chunks[c];
+    const unsigned long long pairs = chunk.address % 16 == 0 ? chunk.bytes / 16 : 0;
+    const ulonglong2* const wide = reinterpret_cast<const ulonglong2*>(chunk.address);
+    unsigned long long sum = 0;
+#pragma unroll 4
+    for (unsigned long long i = thread; i < pairs; i += threads) {
+      const ulonglong2 pair = wide[i];
+      sum += summand(pair.x, 2 * i) + summand(pair.y, 2 * i + 1);
+    }
+    const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(chunk.address);
+    for (unsigned long long i = 2 * pairs + thread; 8 * i < chunk.bytes; i += threads) {
+      unsigned long long word = 0;
+      for (int b = 0; b < 8 && 8 * i + b < chunk.bytes; ++b)
+        word |= static_cast<unsigned long long>(bytes[8 * i + b]) << (8 * b);
+      sum += summand(word, i);
+    }
+    for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    if (threadIdx.x % 32 == 0) atomicAdd(sums + c, sum);
   }
 }
 

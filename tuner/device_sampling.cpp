@@ -56,7 +56,7 @@ Message DeviceSampling::load(const Message& request) {
   const std::string cubin = bytes_of(request.at("cubin"));
   const CudaStatus status = driver_.load(cubin, request.at("kernel"), shape.dynamic_shared_bytes, loaded);
   if (!status.ok()) return {{"refused", "the driver does not load this code: " + status.text}};
-  if (const std::string failure = buffers_.fill_variables(loaded); !failure.empty()) {
+  if (const std::string failure = data_.fill_variables(loaded); !failure.empty()) {
     driver_.unload(loaded);
     return {{"refused", failure}};
   }
@@ -107,10 +107,10 @@ std::optional<Message> DeviceSampling::cut_to_resident(const LoadedKernel& loade
 }
 
 CudaStatus DeviceSampling::launch(const Loaded& candidate) const {
-  if (cooperative_) return driver_.launch_cooperative(candidate.kernel, candidate.shape, buffers_.parameters());
+  if (cooperative_) return driver_.launch_cooperative(candidate.kernel, candidate.shape, data_.parameters());
   if (cluster_ && !cluster_->declared)
-    return driver_.launch_in_clusters(candidate.kernel, candidate.shape, cluster_->blocks, buffers_.parameters());
-  return driver_.launch(candidate.kernel, candidate.shape, buffers_.parameters());
+    return driver_.launch_in_clusters(candidate.kernel, candidate.shape, cluster_->blocks, data_.parameters());
+  return driver_.launch(candidate.kernel, candidate.shape, data_.parameters());
 }
 
 Message DeviceSampling::unload(int id) {
@@ -120,6 +120,12 @@ Message DeviceSampling::unload(int id) {
     candidates_.erase(found);
   }
   return {{"ok", true}};
+}
+
+void DeviceSampling::release() {
+  while (!candidates_.empty()) unload(candidates_.begin()->first);
+  if (flushed_ != 0) driver_.free(flushed_);
+  flushed_ = 0;
 }
 
 void DeviceSampling::read_clocks() {
@@ -151,7 +157,7 @@ DeviceSampling::Timed DeviceSampling::time_launches(const Loaded& candidate, int
 std::optional<Message> DeviceSampling::make_graph(Loaded& candidate) {
   const Dim3* const cluster = cluster_ && !cluster_->declared ? &cluster_->blocks : nullptr;
   const CudaStatus made =
-      driver_.make_graph(candidate.kernel, candidate.shape, buffers_.parameters(), launches_, candidate.graph, cluster);
+      driver_.make_graph(candidate.kernel, candidate.shape, data_.parameters(), launches_, candidate.graph, cluster);
   if (!made.ok()) return Message{{"refused", "the driver refused a graph of the launch: " + made.text}};
   // The first replay brings the graph to the GPU.
   if (const CudaStatus status = driver_.launch(candidate.graph); !status.ok()) return failure_of_launch(status);
@@ -168,22 +174,22 @@ DeviceSampling::Timed DeviceSampling::time_graph(Loaded& candidate) {
 }
 
 DeviceSampling::Timed DeviceSampling::time_warm(Loaded& candidate) {
-  if (restored_) buffers_.restore();
+  if (restored_) data_.restore();
   return mode_ == SampleMode::graph ? time_graph(candidate) : time_launches(candidate, launches_);
 }
 
 // The author's code on its own data: what it leaves is the reference, and whether it can be launched again and again.
 std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
-  buffers_.restore();
+  data_.restore();
   if (const Timed first = time_launches(candidate, 1); first.failure) return first.failure;
-  if (const std::string damage = buffers_.damage(); !damage.empty())
+  if (const std::string damage = data_.damage(); !damage.empty())
     throw Error(
         ErrorKind::bad_description,
         fmt::format("the author's own code {}: nothing it computes can be trusted. Is the buffer as long as the "
                     "grid needs, and does the kernel check its index against the size? compute-sanitizer shows "
                     "the line",
                     damage));
-  buffers_.keep_as_reference();
+  data_.keep_as_reference();
   // A second launch on what the first left: a difference means that the kernel reads what it writes, so
   // each timed launch needs the initial data; or that it never gives the same result twice.
   if (Timed second = time_launches(candidate, 1); second.failure) {
@@ -191,11 +197,11 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
       told = "in its second launch, which finds what the first one left: " + told.get<std::string>();
     return second.failure;
   }
-  restored_ = !buffers_.differences(true).empty();
+  restored_ = !data_.differences(true).empty();
   if (!restored_) return {};
-  buffers_.restore();
+  data_.restore();
   if (const Timed again = time_launches(candidate, 1); again.failure) return again.failure;
-  if (const std::string beyond = buffers_.differences(false); !beyond.empty())
+  if (const std::string beyond = data_.differences(false); !beyond.empty())
     throw Error(ErrorKind::bad_description,
                 fmt::format("the author's own code gives another result each time ({}); atomics on floating-point "
                             "numbers do that. Say what is close enough: args.<buffer> = {{ ..., rtol = 1e-5 }}",
@@ -207,7 +213,7 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
 std::optional<Message> DeviceSampling::launch_for(double wanted_ms, const Loaded& candidate, double& ms) {
   double launched_ms = 0;
   for (int i = 0; i == 0 || (i < kMostLaunches && launched_ms < wanted_ms); ++i) {
-    if (restored_) buffers_.restore();
+    if (restored_) data_.restore();
     const Timed timed = time_launches(candidate, 1);
     if (timed.failure) return timed.failure;
     ms = timed.ms;
@@ -248,11 +254,11 @@ void DeviceSampling::measure_timer() {
   std::vector<void*> none;
   for (int i = 0; i < kEmptyLaunches; ++i) {
     if (restored_)
-      buffers_.restore();
+      data_.restore();
     else
       flush();
     require(driver_.start_timer(), "recording an event");
-    require(driver_.launch(buffers_.empty_kernel(), {{1, 1, 1}, {32, 1, 1}, 0}, none), "launching an empty kernel");
+    require(driver_.launch(data_.empty_kernel(), {{1, 1, 1}, {32, 1, 1}, 0}, none), "launching an empty kernel");
     require(driver_.stop_timer(), "recording an event");
     double ms = 0;
     require(driver_.timed_ms(ms), "timing an empty kernel");
@@ -301,16 +307,16 @@ Message DeviceSampling::warm_up(const Message& request) {
 }
 
 Message DeviceSampling::check(int id) {
-  buffers_.restore();
+  data_.restore();
   const Timed timed = time_launches(candidates_.at(id), 1);
   if (timed.failure) return *timed.failure;
-  if (const std::string damage = buffers_.damage(); !damage.empty()) return {{"wrong", damage}};
-  if (const std::string found = buffers_.differences(false); !found.empty()) return {{"wrong", found}};
+  if (const std::string damage = data_.damage(); !damage.empty()) return {{"wrong", damage}};
+  if (const std::string found = data_.differences(false); !found.empty()) return {{"wrong", found}};
   return reply_with_time(timed);
 }
 
 Message DeviceSampling::launch_once(int id) {
-  buffers_.restore();
+  data_.restore();
   return reply_with_time(time_launches(candidates_.at(id), 1));
 }
 
@@ -328,7 +334,7 @@ Message DeviceSampling::sample_cold(int id) {
                 fmt::format("flushing the L2 cache takes {} MiB of the GPU's memory, and they are not free beside the "
                             "buffers; choose smaller sizes with --set",
                             2 * l2_bytes_ >> 20));
-  if (restored_) buffers_.restore();
+  if (restored_) data_.restore();
   flush();
   return reply_with_time(time_launches(candidates_.at(id), 1));
 }

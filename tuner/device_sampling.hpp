@@ -7,8 +7,8 @@
 #include <string>
 
 #include "bench.hpp"
-#include "device_buffers.hpp"
 #include "driver.hpp"
+#include "launch_data.hpp"
 #include "nvml.hpp"
 #include "worker.hpp"
 #include "workload.hpp"
@@ -18,8 +18,8 @@ namespace regtune {
 class DeviceSampling {
  public:
   // All outlive it. `l2_bytes`: of the GPU's L2 cache.
-  DeviceSampling(const Driver& driver, DeviceBuffers& buffers, const NvmlClocks& clocks, std::int64_t l2_bytes)
-      : driver_(driver), buffers_(buffers), clocks_(clocks), l2_bytes_(l2_bytes) {}
+  DeviceSampling(const Driver& driver, LaunchData& data, const NvmlClocks& clocks, std::int64_t l2_bytes)
+      : driver_(driver), data_(data), clocks_(clocks), l2_bytes_(l2_bytes) {}
 
   // After the buffers were made: takes what is left of the memory for flushing L2. Without it there are no cold
   // samples.
@@ -43,6 +43,9 @@ class DeviceSampling {
   Message sample_cold(int id);
   // Bytes read and written per second by the fastest of a few copies on the device.
   Message copy_bandwidth() const;
+
+  // Unloads every code and frees what was allocated here: for a context that goes on without us.
+  void release();
 
  private:
   struct Loaded {
@@ -73,7 +76,7 @@ class DeviceSampling {
   Message reply_with_time(const Timed& timed);
 
   const Driver& driver_;
-  DeviceBuffers& buffers_;
+  LaunchData& data_;
   const NvmlClocks& clocks_;
   std::int64_t l2_bytes_;
   DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it

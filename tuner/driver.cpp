@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "driver_library.hpp"
+#include "regtune/error.hpp"
 #include "toolkit.hpp"
 
 namespace regtune {
@@ -14,16 +15,29 @@ bool CudaStatus::out_of_memory() const {
   return code == CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+bool CudaStatus::not_found() const {
+  return code == CUDA_ERROR_NOT_FOUND;
+}
+
 bool CudaStatus::refused() const {
   return code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES || code == CUDA_ERROR_INVALID_VALUE ||
          code == CUDA_ERROR_INVALID_CONTEXT || code == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
          code == CUDA_ERROR_NOT_SUPPORTED || code == CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
-Driver::Driver(std::unique_ptr<DriverLibrary> library) : library_(std::move(library)) {}
-Driver::~Driver() = default;
+void require(const CudaStatus& status, const std::string& doing) {
+  if (!status.ok()) throw Error(ErrorKind::gpu_failed, fmt::format("{} failed: {}", doing, status.text));
+}
 
-std::unique_ptr<Driver> Driver::open(std::string& why_not) {
+Driver::Driver(std::unique_ptr<DriverLibrary> library) : library_(std::move(library)) {}
+
+Driver::~Driver() {
+  if (!library_->adopted || !library_->cuEventDestroy_call) return;
+  for (CUevent event : {library_->started, library_->stopped})
+    if (event) library_->cuEventDestroy_call(event);
+}
+
+std::unique_ptr<DriverLibrary> Driver::open_library(std::string& why_not) {
   std::vector<std::string> failures;
   std::optional<DynamicLibrary> file = DynamicLibrary::open(library_candidates(cuda_driver_library()), failures);
   if (!file) {
@@ -35,6 +49,12 @@ std::unique_ptr<Driver> Driver::open(std::string& why_not) {
     why_not = fmt::format("the driver in {} is too old: it has no {}", library->file.path().string(), missing);
     return {};
   }
+  return library;
+}
+
+std::unique_ptr<Driver> Driver::open(std::string& why_not) {
+  std::unique_ptr<DriverLibrary> library = open_library(why_not);
+  if (!library) return {};
   if (const CudaStatus status = library->status(library->cuInit_call(0)); !status.ok()) {
     why_not = "the driver found no usable GPU: " + status.text;
     return {};
@@ -46,6 +66,24 @@ std::unique_ptr<Driver> Driver::open(std::string& why_not) {
     return {};
   }
   return std::unique_ptr<Driver>(new Driver(std::move(library)));
+}
+
+std::unique_ptr<Driver> Driver::adopt(std::string& why_not) {
+  std::unique_ptr<DriverLibrary> library = open_library(why_not);
+  if (!library) return {};
+  library->adopted = true;
+  std::unique_ptr<Driver> driver(new Driver(std::move(library)));
+  std::uint64_t id = 0;
+  int ordinal = 0;
+  if (!driver->current_context(id, ordinal)) {
+    why_not = "the calling thread has no current CUDA context";
+    return {};
+  }
+  if (const CudaStatus status = driver->make_events(); !status.ok()) {
+    why_not = "making events in the application's context failed: " + status.text;
+    return {};
+  }
+  return driver;
 }
 
 int Driver::device_count() const {
@@ -105,7 +143,11 @@ CudaStatus Driver::make_context(int ordinal) {
   CUresult code = library_->cuDeviceGet_call(&device, ordinal);
   if (code == CUDA_SUCCESS) code = library_->cuDevicePrimaryCtxRetain_call(&context, device);
   if (code == CUDA_SUCCESS) code = library_->cuCtxSetCurrent_call(context);
-  if (code == CUDA_SUCCESS) code = library_->cuEventCreate_call(&library_->started, CU_EVENT_DEFAULT);
+  return code == CUDA_SUCCESS ? make_events() : library_->status(code);
+}
+
+CudaStatus Driver::make_events() const {
+  CUresult code = library_->cuEventCreate_call(&library_->started, CU_EVENT_DEFAULT);
   if (code == CUDA_SUCCESS) code = library_->cuEventCreate_call(&library_->stopped, CU_EVENT_DEFAULT);
   return library_->status(code);
 }

@@ -1,7 +1,8 @@
 #pragma once
-// The CUDA driver, opened at run time: contexts, memory, codes and launches in driver.cpp, textures and tensor maps in
-// driver_objects.cpp. It is called in the child process that owns the GPU and nowhere else. Device addresses and
-// handles are plain values whose lifetime is the context's: the process ends and the driver takes everything back.
+// The CUDA driver, opened at run time: contexts, memory, codes and launches in driver.cpp, memory at chosen addresses
+// in driver_memory.cpp, textures and tensor maps in driver_objects.cpp. It is called in the child process that owns the
+// GPU, or in an application that asked for it, and nowhere else. Device addresses and handles are plain values whose
+// lifetime is the context's: the process ends and the driver takes everything back.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +26,9 @@ struct LaunchGraph {
   void* executable = nullptr;
 };
 
+// Throws Error(gpu_failed) unless the driver did it. `doing`: "allocating 64 MiB for out".
+void require(const CudaStatus& status, const std::string& doing);
+
 struct DriverLibrary;
 struct TextureLayout;
 struct TensorMapLayout;
@@ -34,6 +38,9 @@ class Driver {
   // Opens libcuda (REGTUNE_CUDA names a file) and initialises it. Nothing when there is no driver or
   // no GPU: `why_not` then says which.
   static std::unique_ptr<Driver> open(std::string& why_not);
+  // For an application that has initialised the driver: works in the calling thread's current context, and leaves
+  // nothing of ours in it. Nothing when there is none.
+  static std::unique_ptr<Driver> adopt(std::string& why_not);
   ~Driver();
 
   int device_count() const;
@@ -52,6 +59,14 @@ class Driver {
   CudaStatus copy_to_host(void* target, DeviceAddress source, std::int64_t bytes) const;
   CudaStatus copy_on_device_async(DeviceAddress target, DeviceAddress source, std::int64_t bytes) const;
   CudaStatus fill_bytes_async(DeviceAddress target, unsigned char value, std::int64_t bytes) const;
+
+  // Memory at addresses of the caller's choice, in whole units. Requires: why_no_chosen_addresses() is empty.
+  std::string why_no_chosen_addresses() const;
+  CudaStatus mapping_unit(std::int64_t& bytes) const;
+  // `got`: another address where something of this process lies at the one that is wanted; nothing is kept then.
+  CudaStatus reserve_at(DeviceAddress wanted, std::int64_t bytes, DeviceAddress& got) const;
+  // Memory behind a reservation, for the current device to read and to write.
+  CudaStatus map_memory(DeviceAddress reserved, std::int64_t bytes) const;
 
   // A texture object over texels that lie at `texels` without gaps. Those of a CUDA array and of rows of two dimensions
   // are copied there; of one row in plain memory it reads them where they are.
@@ -99,6 +114,8 @@ class Driver {
 
  private:
   explicit Driver(std::unique_ptr<DriverLibrary> library);
+  static std::unique_ptr<DriverLibrary> open_library(std::string& why_not);
+  CudaStatus make_events() const;
   std::unique_ptr<DriverLibrary> library_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 // The functions of libcuda that are called, looked up in the opened library: those without which regtune does not work,
-// and later ones, of CUDA 12, that only some launches need and an older driver lacks. The only file that includes
-// cuda.h; it is included by the source files of the driver and by nothing else.
+// and others that only some launches need, which an older driver may lack (most are of CUDA 12). The only file that
+// includes cuda.h; it is included by the source files of the driver and by nothing else.
 #include <cuda.h>
 #include <fmt/format.h>
 
@@ -33,9 +33,11 @@ namespace regtune {
                                               apply(cuCtxGetCurrent) apply(cuCtxGetId)
 
 // Null where the driver is too old.
-#define REGTUNE_LATER_DRIVER_FUNCTIONS(apply)                                                                        \
-  apply(cuLaunchKernelEx) apply(cuOccupancyMaxActiveClusters) apply(cuTensorMapEncodeTiled) apply(cuTexObjectCreate) \
-      apply(cuArrayCreate) apply(cuMemAllocPitch) apply(cuMemcpy2D) apply(cuGraphKernelNodeSetAttribute)
+#define REGTUNE_LATER_DRIVER_FUNCTIONS(apply)                                                                         \
+  apply(cuLaunchKernelEx) apply(cuOccupancyMaxActiveClusters) apply(cuTensorMapEncodeTiled) apply(cuTexObjectCreate)  \
+      apply(cuArrayCreate) apply(cuMemAllocPitch) apply(cuMemcpy2D) apply(cuGraphKernelNodeSetAttribute)              \
+          apply(cuMemAddressReserve) apply(cuMemAddressFree) apply(cuMemCreate) apply(cuMemMap) apply(cuMemSetAccess) \
+              apply(cuMemRelease) apply(cuMemGetAllocationGranularity) apply(cuEventDestroy)
 
 struct DriverLibrary {
   explicit DriverLibrary(DynamicLibrary opened) : file(std::move(opened)) {}
@@ -46,6 +48,7 @@ struct DriverLibrary {
 #undef REGTUNE_DECLARE
   CUevent started = nullptr;
   CUevent stopped = nullptr;
+  bool adopted = false;  // the context is an application's, and so outlives the events
 
   // The first function that the library lacks, if any.
   std::string bind() {

@@ -25,11 +25,11 @@ void print_document(const nlohmann::json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-// As what stdout goes to shows it.
-ReportStyle shown(ReportStyle style) {
-  style.columns = terminal_columns(STDOUT_FILENO);
+// As what it goes to shows it.
+ReportStyle shown(ReportStyle style, int descriptor = STDOUT_FILENO) {
+  style.columns = terminal_columns(descriptor);
   style.utf8 = is_utf8_locale();
-  style.colored = style.color == Color::always || (style.color == Color::automatic && shows_color(STDOUT_FILENO));
+  style.colored = style.color == Color::always || (style.color == Color::automatic && shows_color(descriptor));
   return style;
 }
 
@@ -357,6 +357,34 @@ int run(const CheckRequest& request, const Command& command) {
     progress.note(fmt::format("{}: {} {} checked, no breach", result.source, result.kernels.size(),
                               result.kernels.size() == 1 ? "code" : "codes"));
   return passed ? 0 : static_cast<int>(ErrorKind::check_failed);
+}
+
+// Standard output is the program's, and so is the exit code.
+int run(const WatchCommand& watching, const Command& command) {
+  const RunRequest& request = watching.request;
+  check_run_files(watching.files, 1);
+  RunResult result;
+  {
+    Progress progress(command.quiet, command.verbose);
+    result = run_program_watched(request, progress);
+  }
+  const int columns = terminal_columns(STDERR_FILENO);
+  for (const std::string& note : result.notes) fmt::print(stderr, "{}", fitted("regtune: " + note + "\n", columns));
+  std::string told =
+      command.json ? run_json(result).dump(2) + "\n" : run_text(request, result, watching.output ? 0 : columns);
+  if (result.tuned) {
+    const TuningRecord& record = result.tuned->record;
+    if (!command.json)
+      told += report_text(record, result.tuned->stored_in, shown(watching.style, STDERR_FILENO)) +
+              shown_explanation(record, command);
+    if (watching.files.record) write_record(record_json(record), *watching.files.record);
+    write_run_files(watching.files, {record});
+  }
+  if (watching.output)
+    write_text(*watching.output, told, "-o");
+  else
+    fmt::print(stderr, "{}", told);
+  return result.exit_code;
 }
 
 int stop(const Interrupted& interrupted) {

@@ -52,6 +52,13 @@ CliOption levers_option() {
   return levers;
 }
 
+OptionGroup without(OptionGroup group, const std::vector<std::string>& names) {
+  std::erase_if(group.options, [&](const CliOption& option) {
+    return std::find(names.begin(), names.end(), option.name) != names.end();
+  });
+  return group;
+}
+
 CliOption output_option(const std::string& help) {
   return text("output,o", "FILE", help);
 }
@@ -147,6 +154,35 @@ OptionGroup measure_group() {
            text("csv", "FILE", "write every variant as a line of CSV"),
            text("export-t4", "FILE", "write the run in the T4 format of autotuners"),
            text("export-kernel-tuner", "FILE", "write the run as a cache file of Kernel Tuner")}};
+}
+
+OptionGroup program_group() {
+  return {"Program (what stands behind -- is run as it is; without a kernel or a source all its launches are listed)",
+          {text("kernel,k", "NAME", "tune this kernel at one of its launches"),
+           text("source", "FILE", "the kernel's source (default: what the program itself gives to NVRTC)"),
+           integer("launch", "N", "which of the kernel's launches", 1),
+           flag("apply", "make launches with the code that was tuned for exactly them, where some is stored"),
+           flag("in-process",
+                "launch the variants in the program's own context, where a fault or a hang of one ends the program "
+                "(default: in a process beside it, with a copy of its memory)"),
+           number("rtol", "X", "floating-point results within X of the author's, relative, are close enough", 0),
+           number("atol", "X", "likewise, absolute", 0),
+           output_option("write what is told of the launches to FILE (default: standard error); JSON with --json")}};
+}
+
+OptionGroup program_compile_group() {
+  OptionGroup group = without(compile_group(false), {"arch", "show-source"});
+  group.title = "Compile";
+  group.options.push_back(list("option", "OPTION", "a compiler's option, as in --option=-use_fast_math"));
+  return group;
+}
+
+OptionGroup program_sweep_group() {
+  return without(sweep_group(), {"counters"});
+}
+
+OptionGroup program_measure_group() {
+  return without(measure_group(), {"metric", "confirm"});
 }
 
 OptionGroup check_group() {

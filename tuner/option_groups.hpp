@@ -55,6 +55,11 @@ OptionGroup page_group();
 OptionGroup stored_runs_group();
 OptionGroup bundle_group();
 OptionGroup db_group();
+// Of regtune run: what is done with the program's launches, how the kernel's source is compiled, and how it is timed.
+OptionGroup program_group();
+OptionGroup program_compile_group();
+OptionGroup program_sweep_group();
+OptionGroup program_measure_group();
 // How a table of codes is shown.
 OptionGroup report_group(bool explains);
 // What all commands take, but for those of `without`.

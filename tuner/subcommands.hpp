@@ -25,6 +25,7 @@ enum class CliCommand {
   import_runs,
   db,
   bundle,
+  run,
   tag,
   doctor,
   completion,

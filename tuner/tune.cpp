@@ -42,6 +42,12 @@ void tell_about_cost(const Sweep& sweep, const CompileOrder& order, std::optiona
   if (!note.empty()) progress.note("regtune: " + note);
 }
 
+// Where the launches are made: in a process of ours, or in the program that waits with one.
+std::unique_ptr<Device> device_of(const TuneRequest& request) {
+  if (request.captured && request.captured->context) return std::make_unique<Device>(*request.captured->context);
+  return std::make_unique<Device>(request.device);
+}
+
 // The compilers are at work when it returns.
 void begin_sweep(Sweep& sweep, const TuningPlan& plan, const CompileUnit& unit, const GpuLimits& limits,
                  std::optional<double> budget_s, Progress& progress) {
@@ -143,7 +149,8 @@ std::optional<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const Sourc
 }  // namespace
 
 TuneResult tune(const TuneRequest& request, Progress& progress) {
-  Device device(request.device);  // the driver comes up while the source is read and compiled
+  const std::unique_ptr<Device> started = device_of(request);  // the driver comes up while the source is compiled
+  Device& device = *started;
   TunedFile file({request.source, request.flags, request.jobs, request.compile_limit_s, request.compiler});
   const Source& source = file.source();
   const LaunchDescription described = file.description();
@@ -168,11 +175,12 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   const CompiledCode& first = sweep.first_code();
   const KernelSignature signature = described_kernel(unit, described, first);
   const InferredLaunch launch =
-      described_launch(described, unit, pool, signature, target.gpu ? target.gpu->memory_bytes : 0);
+      request.captured ? launch_in_program(described, *request.captured)
+                       : described_launch(described, unit, pool, signature, target.gpu ? target.gpu->memory_bytes : 0);
   tell_guesses(launch.guesses, progress);
   const SweepScope scope{request.rename, request.levers, request.compile_budget_s.has_value()};
-  const TuningPlan plan =
-      plan_tuning(unit, launch, signature, first, target.limits, scope, pool.identity(unit.front_end));
+  const TuningPlan plan = plan_tuning(unit, launch, request.captured, signature, first, target.limits, scope,
+                                      pool.identity(unit.front_end));
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   TuningRecord record = planned_record(plan, unit, target, pool.identity(unit.front_end), request.measure);
   record.command_line = request.command_line;

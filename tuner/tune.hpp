@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "captured_launch.hpp"
 #include "compilation.hpp"
 #include "description.hpp"
 #include "levers.hpp"
@@ -30,6 +31,8 @@ struct TuneRequest {
   std::optional<std::filesystem::path> cache;
   MeasureSettings measure;
   std::vector<std::string> command_line = {};  // for the record
+  // A launch that a running program waits with: it is made again instead of one that is described. Outlives the call.
+  const CapturedLaunch* captured = nullptr;
 };
 
 struct TuneResult {

@@ -102,20 +102,31 @@ InferredLaunch described_launch(LaunchDescription description, const CompileUnit
                       inference_facts(compiled_text(unit), signature, bound, memory_bytes));
 }
 
-TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const KernelSignature& signature,
-                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& asked,
-                       const CompilerIdentity& compiler) {
+InferredLaunch launch_in_program(LaunchDescription description, const CapturedLaunch& captured) {
+  LaunchDescription left;
+  left.kernel = std::move(description.kernel);
+  left.options = std::move(description.options);
+  left.nvcc_options = std::move(description.nvcc_options);
+  left.include_folders = std::move(description.include_folders);
+  left.base_folder = std::move(description.base_folder);
+  left.blocks = {captured.shape.block};
+  return {std::move(left), {}};
+}
+
+TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const CapturedLaunch* captured,
+                       const KernelSignature& signature, const CompiledCode& first, const GpuLimits& limits,
+                       const SweepScope& asked, const CompilerIdentity& compiler) {
   const LaunchDescription& description = launch.description;
   TuningPlan plan;
   plan.options = options_given(description, unit.front_end);
   plan.guesses = launch.guesses;
-  plan.description = description_text(description, {}, {});
+  plan.description = captured ? captured_text(facts_of(*captured, signature)) : description_text(description, {}, {});
   plan.description_folder = description.base_folder.string();
   plan.signature = signature;
   plan.choices = source_choices(description, unit, described_blocks(description));
-  plan.workload = plan_workload(description, plan.signature, plan.choices.launches);
-
   const Cubin cubin = read_cubin(first.cubin);
+  plan.workload = captured ? captured_workload(*captured, plan.signature, cubin.variables)
+                           : plan_workload(description, plan.signature, plan.choices.launches);
   const CubinKernel* compiled = find_kernel(cubin, plan.signature.mangled_name);
   const bool block_is_fixed = fixes_block(compiled);
   plan.notes = notes_for_user(description, plan.workload, block_is_fixed, unit.keeps_cluster);

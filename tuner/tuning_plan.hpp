@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "captured_launch.hpp"
 #include "compile.hpp"
 #include "compile_order.hpp"
 #include "description.hpp"
@@ -49,11 +50,14 @@ KernelSignature described_kernel(const CompileUnit& unit, const LaunchDescriptio
 InferredLaunch described_launch(LaunchDescription description, const CompileUnit& unit, CompilePool& pool,
                                 const KernelSignature& signature, std::int64_t memory_bytes);
 
-// `first`: all kernels of the author's code, `signature` one of them; `compiler` made it. Throws what plan_workload
-// throws.
-TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const KernelSignature& signature,
-                       const CompiledCode& first, const GpuLimits& limits, const SweepScope& scope,
-                       const CompilerIdentity& compiler);
+// What is left of a description beside a launch that was caught in a program: how the source is compiled.
+InferredLaunch launch_in_program(LaunchDescription description, const CapturedLaunch& captured);
+
+// `first`: all kernels of the author's code, `signature` one of them; `compiler` made it. `captured`: what is launched,
+// nullptr: what is described. Throws what plan_workload and captured_workload throw.
+TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, const CapturedLaunch* captured,
+                       const KernelSignature& signature, const CompiledCode& first, const GpuLimits& limits,
+                       const SweepScope& scope, const CompilerIdentity& compiler);
 
 // Everything by which a run is known, and its planned trials; no times.
 TuningRecord planned_record(const TuningPlan& plan, const CompileUnit& unit, const Target& target,

@@ -320,14 +320,18 @@ std::vector<std::string> describe_arguments(const WorkloadPlan& plan, const Kern
     type_width = std::max(type_width, std::max<std::size_t>(parameter.type.size(), 1));
   }
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < std::min(plan.parameters.size(), signature.parameters.size()); ++i) {
+  const std::size_t planned = plan.snapshot ? signature.parameters.size() : plan.parameters.size();
+  for (std::size_t i = 0; i < std::min(planned, signature.parameters.size()); ++i) {
     const KernelParameter& parameter = signature.parameters[i];
     lines.push_back(fmt::format("{:{}}  {:{}}  {}", parameter.name, name_width,
                                 parameter.type.empty() ? "?" : parameter.type, type_width,
-                                value_text(plan.parameters[i])));
+                                plan.snapshot ? "captured" : value_text(plan.parameters[i])));
   }
   for (const StructPlan& variable : plan.globals)
     lines.push_back(fmt::format("variable {}  {}", variable.name, variable.value));
+  if (plan.snapshot)
+    for (const SnapshotVariable& variable : plan.snapshot->variables)
+      lines.push_back(fmt::format("variable {}  captured", variable.name));
   if (plan.cooperative) lines.emplace_back("cooperative: as many blocks of the grid as are resident at once");
   if (plan.cluster) lines.push_back(fmt::format("clusters of {} blocks", extents_text(plan.cluster->blocks)));
   return lines;

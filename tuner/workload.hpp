@@ -11,6 +11,7 @@
 #include "launch_description.hpp"
 #include "record.hpp"
 #include "signature.hpp"
+#include "snapshot_plan.hpp"
 
 namespace regtune {
 
@@ -36,6 +37,7 @@ struct WorkloadPlan {
   std::vector<std::string> notes;  // what was assumed, one sentence each, for the user
   Work work = {};                  // without the GPU's own figure
   std::optional<ClusterPlan> cluster = {};
+  std::optional<SnapshotPlan> snapshot = {};  // a captured launch: parameters and globals are then empty
 };
 
 // Every buffer, those that structures and variables point to included, in the order of parameters and globals.

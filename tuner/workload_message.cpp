@@ -55,6 +55,26 @@ Message parameter_message(const ParameterPlan& parameter) {
   return buffer_message(std::get<BufferPlan>(parameter));
 }
 
+Message snapshot_message(const SnapshotPlan& snapshot) {
+  Message ranges = Message::array();
+  for (const SnapshotRange& range : snapshot.ranges)
+    ranges.push_back({range.address, range.bytes, range.file_offset, static_cast<int>(range.type)});
+  Message parameters = Message::array();
+  for (const SnapshotParameter& parameter : snapshot.parameters)
+    parameters.push_back({parameter.offset, parameter.bytes});
+  Message variables = Message::array();
+  for (const SnapshotVariable& variable : snapshot.variables)
+    variables.push_back({{"name", variable.name}, {"bytes", binary(variable.bytes)}});
+  return {{"descriptor", snapshot.descriptor},
+          {"ranges", ranges},
+          {"parameter_block", binary(snapshot.parameter_block)},
+          {"parameters", parameters},
+          {"variables", variables},
+          {"absolute_tolerance", snapshot.absolute_tolerance},
+          {"relative_tolerance", snapshot.relative_tolerance},
+          {"in_place", snapshot.in_place}};
+}
+
 }  // namespace
 
 Message workload_message(const WorkloadPlan& plan) {
@@ -62,15 +82,14 @@ Message workload_message(const WorkloadPlan& plan) {
   for (const ParameterPlan& parameter : plan.parameters) parameters.push_back(parameter_message(parameter));
   Message globals = Message::array();
   for (const StructPlan& variable : plan.globals) globals.push_back(struct_message(variable));
-  Message message{{"seed", plan.seed},
-                  {"parameters", parameters},
-                  {"globals", globals},
-                  {"cooperative", plan.cooperative},
-                  {"cluster", nullptr}};
+  Message message{{"seed", plan.seed},  {"parameters", parameters},
+                  {"globals", globals}, {"cooperative", plan.cooperative},
+                  {"cluster", nullptr}, {"snapshot", nullptr}};
   if (plan.cluster) {
     const Dim3& blocks = plan.cluster->blocks;
     message["cluster"] = {{"blocks", {blocks.x, blocks.y, blocks.z}}, {"declared", plan.cluster->declared}};
   }
+  if (plan.snapshot) message["snapshot"] = snapshot_message(*plan.snapshot);
   return message;
 }
 
@@ -87,6 +106,25 @@ std::optional<ClusterPlan> cluster_of(const Message& request) {
   if (cluster.is_null()) return {};
   const Message& blocks = cluster.at("blocks");
   return ClusterPlan{{blocks.at(0), blocks.at(1), blocks.at(2)}, cluster.at("declared")};
+}
+
+std::optional<SnapshotPlan> snapshot_of(const Message& request) {
+  const Message& found = request.at("snapshot");
+  if (found.is_null()) return {};
+  SnapshotPlan snapshot;
+  snapshot.descriptor = found.at("descriptor");
+  for (const Message& range : found.at("ranges"))
+    snapshot.ranges.push_back(
+        {range.at(0), range.at(1), range.at(2), static_cast<ElementType>(range.at(3).get<int>())});
+  snapshot.parameter_block = bytes_of(found.at("parameter_block"));
+  for (const Message& parameter : found.at("parameters"))
+    snapshot.parameters.push_back({parameter.at(0), parameter.at(1)});
+  for (const Message& variable : found.at("variables"))
+    snapshot.variables.push_back({variable.at("name"), bytes_of(variable.at("bytes"))});
+  snapshot.absolute_tolerance = found.at("absolute_tolerance");
+  snapshot.relative_tolerance = found.at("relative_tolerance");
+  snapshot.in_place = found.at("in_place");
+  return snapshot;
 }
 
 }  // namespace regtune

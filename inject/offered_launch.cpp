@@ -1,0 +1,188 @@
+#include "offered_launch.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "adopted_device.hpp"
+#include "allocations.hpp"
+#include "driver_functions.hpp"
+#include "supervisor_link.hpp"
+
+namespace regtune {
+namespace {
+
+std::atomic<bool> is_tuning{false};
+std::atomic<bool> was_offered{false};
+
+std::int64_t available_host_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::int64_t kib = 0;
+  for (std::string unit; file >> name >> kib; std::getline(file, unit))
+    if (name == "MemAvailable:") return kib * 1024;
+  return 0;
+}
+
+std::string why_not(CUresult code, const std::string& doing) {
+  return fmt::format("{} failed with CUDA error {}", doing, static_cast<int>(code));
+}
+
+// The bytes of every allocation, one behind the other. The reply says where each lies; the file goes to regtune.
+Message copy_memory(int& descriptor) {
+  CUdevice device = 0;
+  driver().cuCtxGetDevice_call(&device);
+  const std::vector<Allocation> allocations = allocations_of_device(device);
+  std::int64_t total = 0;
+  for (const Allocation& allocation : allocations) total += static_cast<std::int64_t>(allocation.bytes);
+  const std::int64_t available = available_host_bytes();
+  if (available > 0 && total > available / 10 * 9)
+    return {{"failure", fmt::format("the program holds {} MiB of the GPU's memory, and the host has {} MiB free for a "
+                                    "copy of it; a smaller problem needs less",
+                                    total >> 20, available >> 20)}};
+  descriptor = memfd_create("regtune memory", MFD_CLOEXEC);
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(total, 1));
+  if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(size)) != 0)
+    return {{"failure", "no memory for a copy of the program's memory"}};
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  if (memory == MAP_FAILED) return {{"failure", "no memory for a copy of the program's memory"}};
+  Message ranges = Message::array();
+  std::int64_t offset = 0;
+  Message reply;
+  for (const Allocation& allocation : allocations) {
+    const CUresult code =
+        driver().cuMemcpyDtoH_call(static_cast<char*>(memory) + offset, allocation.address, allocation.bytes);
+    if (code != CUDA_SUCCESS) {
+      reply = {{"failure", why_not(code, fmt::format("copying the {} bytes at {:#x} to the host", allocation.bytes,
+                                                     allocation.address))}};
+      break;
+    }
+    ranges.push_back({allocation.address, allocation.bytes, offset});
+    offset += static_cast<std::int64_t>(allocation.bytes);
+  }
+  munmap(memory, size);
+  if (reply.is_null()) reply = {{"ranges", ranges}, {"bytes", total}};
+  return reply;
+}
+
+// The module's variables of these names, as they are now. One that is not there is left out.
+Message copy_variables(const Message& names, const WatchedKernel& kernel) {
+  Message found = Message::object();
+  for (const Message& name : names) {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    const std::string text = name;
+    if (driver().cuModuleGetGlobal_call(&address, &bytes, kernel.module, text.c_str()) != CUDA_SUCCESS) continue;
+    std::string value(bytes, '\0');
+    if (driver().cuMemcpyDtoH_call(value.data(), address, bytes) == CUDA_SUCCESS) found[text] = binary(value);
+  }
+  return {{"variables", found}};
+}
+
+// Words of the parameters that are addresses of the host's memory: no other process has them.
+int host_pointers(const std::string& block) {
+  int found = 0;
+  for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= block.size(); at += sizeof(CUdeviceptr)) {
+    CUdeviceptr word = 0;
+    std::memcpy(&word, block.data() + at, sizeof word);
+    CUmemorytype type{};
+    unsigned is_managed = 0;
+    if (word < 4096 ||
+        driver().cuPointerGetAttribute_call(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) != CUDA_SUCCESS)
+      continue;
+    driver().cuPointerGetAttribute_call(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, word);
+    if (type == CU_MEMORYTYPE_HOST && !is_managed) ++found;
+  }
+  return found;
+}
+
+Message cluster_of_launch(const Launch& launch) {
+  if (!launch.configuration) return nullptr;
+  for (unsigned i = 0; i < launch.configuration->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = launch.configuration->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+      return {attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z};
+  }
+  return nullptr;
+}
+
+Message offer_of(const Launch& launch, const WatchedShape& watched) {
+  const WatchedKernel& kernel = *watched.kernel;
+  Message places = Message::array();
+  for (const ParameterPlace& place : kernel.parameters) places.push_back({place.offset_bytes, place.size_bytes});
+  const std::string block = parameter_block(launch, kernel);
+  const LaunchShape& shape = launch.shape;
+  return {{"ask", "launch"},
+          {"number", kernel.number},
+          {"grid", {shape.grid.x, shape.grid.y, shape.grid.z}},
+          {"block", {shape.block.x, shape.block.y, shape.block.z}},
+          {"dynamic_shared_bytes", shape.dynamic_shared_bytes},
+          {"cooperative", launch.is_cooperative},
+          {"cluster", cluster_of_launch(launch)},
+          {"parameters", places},
+          {"parameter_block", binary(block)},
+          {"host_pointers", host_pointers(block)}};
+}
+
+// Until regtune lets the program go on, or is gone.
+void answer(SupervisorLink& link, const WatchedKernel& kernel) {
+  Channel& channel = link.channel();
+  while (true) {
+    const Channel::Received received = channel.receive();
+    if (received.state != Channel::State::message) return;
+    const std::string what = received.message.value("do", "");
+    if (what == "copy memory") {
+      int descriptor = -1;
+      const Message reply = copy_memory(descriptor);
+      channel.send(reply);
+      if (!reply.contains("failure")) channel.send_descriptor(descriptor);
+      if (descriptor >= 0) close(descriptor);
+    } else if (what == "copy variables") {
+      channel.send(copy_variables(received.message.at("names"), kernel));
+    } else {
+      // "go on" ends this too, once regtune has worked here.
+      if (what == "serve") serve_in_this_context(channel);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void offer_launch(const Launch& launch, WatchedShape& watched) {
+  WatchedKernel& kernel = *watched.kernel;
+  if (was_offered || ++kernel.matching_launches != kernel.offered_launch) return;
+  SupervisorLink* const link = SupervisorLink::of_this_process();
+  if (!link) return;
+  const std::lock_guard lock(link->mutex());
+  if (was_offered.exchange(true)) return;
+  is_tuning = true;
+  if (driver().cuCtxSynchronize_call() == CUDA_SUCCESS && link->channel().send(offer_of(launch, watched)))
+    answer(*link, kernel);
+  is_tuning = false;
+}
+
+void wait_while_a_launch_is_tuned() {
+  if (!is_tuning.load(std::memory_order_acquire)) return;
+  if (SupervisorLink* const link = SupervisorLink::of_this_process()) const std::lock_guard lock(link->mutex());
+}
+
+std::string parameter_block(const Launch& launch, const WatchedKernel& kernel) {
+  std::string block(kernel.block_bytes, '\0');
+  if (launch.parameters) {
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
+      std::memcpy(block.data() + kernel.parameters[i].offset_bytes, launch.parameters[i],
+                  kernel.parameters[i].size_bytes);
+    return block;
+  }
+  for (void** word = launch.extra; word && *word != CU_LAUNCH_PARAM_END; word += 2)
+    if (*word == CU_LAUNCH_PARAM_BUFFER_POINTER) std::memcpy(block.data(), word[1], block.size());
+  return block;
+}
+
+}  // namespace regtune

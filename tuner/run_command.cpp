@@ -1,0 +1,271 @@
+#include "run_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cache_path.hpp"
+#include "did_you_mean.hpp"
+#include "offered_kernel.hpp"
+#include "regtune/error.hpp"
+#include "scratch_folder.hpp"
+#include "signature.hpp"
+#include "source.hpp"
+#include "source_scan.hpp"
+#include "terminal.hpp"
+#include "tuned_launches.hpp"
+#include "watched_program.hpp"
+
+namespace regtune {
+namespace {
+
+// "void scale<4>(float*, int)" -> "scale<4>", as --kernel takes it.
+std::string name_of(const std::string& mangled) {
+  const std::string display = demangle(mangled);
+  std::string name = display.substr(0, display.find('('));
+  // What a template returns stands in front of its name.
+  if (name.starts_with("void ")) name.erase(0, 5);
+  return name;
+}
+
+bool is_meant(const std::string& mangled, const std::string& wanted) {
+  KernelSignature signature;
+  signature.mangled_name = mangled;
+  signature.name = name_of(mangled);
+  signature.display = demangle(mangled);
+  return names_kernel(signature, wanted);
+}
+
+class Watch {
+ public:
+  Watch(const RunRequest& request, WatchedProgram& program, Progress& progress)
+      : request_(request), program_(program), progress_(progress), launches_(cache()) {
+    if (request.source && !request.kernel)
+      for (const ScannedKernel& kernel : scan_kernels(read_source(*request.source).text))
+        in_source_.push_back(kernel.name);
+  }
+
+  void answer(int process, const Message& question) {
+    const std::string what = question.at("ask");
+    if (what == "kernel") program_.channel(process).send(about_kernel(process, question));
+    if (what == "launch") at_launch(process, question);
+    if (what == "code") program_.channel(process).send(code_for(process, question));
+  }
+
+  RunResult result(int exit_code) {
+    for (int process = 0; process < program_.processes(); ++process)
+      listing_.add_counts(process, program_.table(process));
+    result_.exit_code = exit_code;
+    result_.kernels = listing_.kernels();
+    for (const ListedKernel& kernel : result_.kernels) add_applied(kernel);
+    note_what_was_not_tuned();
+    return std::move(result_);
+  }
+
+ private:
+  std::filesystem::path cache() const { return request_.tuning.cache.value_or(default_cache_path()); }
+
+  bool is_wanted(const std::string& mangled) const {
+    if (request_.kernel) return is_meant(mangled, *request_.kernel);
+    return std::any_of(in_source_.begin(), in_source_.end(),
+                       [&](const std::string& name) { return is_meant(mangled, name); });
+  }
+
+  Message about_kernel(int process, const Message& question) {
+    const ToldKernel kernel = told_kernel(question);
+    listing_.add_kernel(process, kernel);
+    gpus_[process] = question.at("gpu");
+    if (request_.apply) {
+      const auto integers = launches_.integers(kernel.name, kernel.image, gpus_[process]);
+      return integers ? Message{{"interest", "replace"}} : Message{{"interest", "none"}};
+    }
+    if (!request_.tunes() || !is_wanted(kernel.name)) return {{"interest", "none"}};
+    if (!request_.source && !question.contains("source")) {
+      note(
+          fmt::format("{}: the program does not compile it by NVRTC while it runs, so its source is not known; give "
+                      "it by --source FILE.cu",
+                      demangle(kernel.name)));
+      return {{"interest", "none"}};
+    }
+    if (question.contains("source")) sources_[kernel.name] = question.at("source");
+    return {{"interest", "tune"}, {"launch", request_.launch}};
+  }
+
+  void at_launch(int process, const Message& offer) {
+    Channel& channel = program_.channel(process);
+    const ToldKernel* const kernel = listing_.find(process, offer.at("number"));
+    // Another process may have come first: what one has tuned serves all.
+    if (kernel && !was_tuned_) {
+      was_tuned_ = true;
+      try {
+        tune_launch(channel, *kernel, offer);
+      } catch (const Error& failure) {
+        note(fmt::format("{} was not tuned: {}", demangle(kernel->name), failure.what()));
+      }
+    }
+    channel.send({{"do", "go on"}});
+  }
+
+  void tune_launch(Channel& channel, const ToldKernel& kernel, const Message& offer) {
+    const ScratchFolder folder;
+    CapturedLaunch captured = offered_launch(offer);
+    captured.kernel = kernel.name;
+    captured.image = kernel.image;
+    captured.registers_per_thread = kernel.registers_per_thread;
+    captured.launch = request_.launch;
+    captured.program = request_.program.front();
+    captured.memory.absolute_tolerance = request_.absolute_tolerance;
+    captured.memory.relative_tolerance = request_.relative_tolerance;
+    captured.variables = [&channel](const std::vector<std::string>& names) { return take_variables(channel, names); };
+    TuneRequest tuning = request_.tuning;
+    tuning.device = kernel.device;
+    tuning.flags.kernel = name_of(kernel.name);
+    if (request_.source) {
+      tuning.source = *request_.source;
+    } else {
+      const ProgramSourceFile written = write_program_source(sources_.at(kernel.name), folder.path());
+      tuning.source = written.file;
+      tuning.flags.options.insert(tuning.flags.options.end(), written.options.begin(), written.options.end());
+    }
+    progress_.stage(
+        fmt::format("launch {} of {}: copying the program's memory", request_.launch, *tuning.flags.kernel));
+    take_memory(channel, captured);
+    if (request_.in_process) {
+      captured.context = &channel;
+      channel.send({{"do", "serve"}});
+    }
+    tuning.captured = &captured;
+    try {
+      result_.tuned = tune(tuning, progress_);
+    } catch (...) {
+      close(captured.memory.descriptor);
+      throw;
+    }
+    close(captured.memory.descriptor);
+  }
+
+  Message code_for(int process, const Message& question) {
+    const ToldKernel* const kernel = listing_.find(process, question.at("number"));
+    if (!kernel) return {{"none", "unknown"}};
+    const CapturedLaunch launch = offered_launch(with_defaults(question));
+    const std::string& gpu = gpus_[process];
+    Message answer = Message::object();
+    Message integers = Message::array();
+    for (const IntegerPlace& place :
+         launches_.integers(kernel->name, kernel->image, gpu).value_or(std::vector<IntegerPlace>{}))
+      integers.push_back({place.offset_bytes, place.size_bytes});
+    answer["integers"] = integers;
+    std::string why_not;
+    const std::optional<TunedLaunch> tuned =
+        launches_.find(kernel->name, kernel->image, gpu, launch.shape, launch.memory.parameter_block, why_not);
+    if (!tuned) {
+      answer["none"] = why_not;
+      return answer;
+    }
+    speedups_[kernel->name] = tuned->speedup;
+    answer["cubin"] = binary(tuned->cubin);
+    answer["entry"] = tuned->entry;
+    answer["variables"] = tuned->constants;
+    return answer;
+  }
+
+  static Message with_defaults(Message question) {
+    question["cooperative"] = false;
+    question["cluster"] = nullptr;
+    question["host_pointers"] = 0;
+    return question;
+  }
+
+  void add_applied(const ListedKernel& kernel) {
+    const auto speedup = speedups_.find(kernel.told.name);
+    if (kernel.replaced == 0 || speedup == speedups_.end()) return;
+    double replaced_ms = 0;
+    for (const ListedShape& shape : kernel.shapes)
+      if (shape.launches > 0)
+        replaced_ms += shape.ms * static_cast<double>(shape.replaced) / static_cast<double>(shape.launches);
+    result_.applied.push_back(
+        {kernel.signature, kernel.replaced, speedup->second, replaced_ms * (speedup->second - 1)});
+  }
+
+  // A kernel that was asked for, and why nothing came of it.
+  void note_what_was_not_tuned() {
+    if (result_.kernels.empty())
+      note(
+          "no launch of a kernel was seen: the program used no CUDA, was linked statically, or its driver is older "
+          "than "
+          "CUDA 12.4's");
+    if (!request_.tunes() || was_tuned_ || result_.kernels.empty()) return;
+    const std::string wanted = request_.kernel.value_or("a kernel of " + request_.source.value_or("").string());
+    std::vector<std::string> names;
+    for (const ListedKernel& kernel : result_.kernels) {
+      names.push_back(name_of(kernel.told.name));
+      if (!is_wanted(kernel.told.name)) continue;
+      if (kernel.launches == 0)
+        note(
+            fmt::format("{} was not tuned: it was launched inside CUDA graphs alone ({} times), where its data cannot "
+                        "be captured; run the program without graphs, if it has an option for that",
+                        kernel.signature, kernel.in_graphs));
+      else if (kernel.launches < static_cast<std::uint64_t>(request_.launch))
+        note(fmt::format("{} was not tuned: it was launched {} times, and --launch names the {}th", kernel.signature,
+                         kernel.launches, request_.launch));
+      return;
+    }
+    note(fmt::format("{} was never launched{}", wanted, did_you_mean(request_.kernel.value_or(""), names)));
+  }
+
+  void note(std::string text) { result_.notes.push_back(std::move(text)); }
+
+  const RunRequest& request_;
+  WatchedProgram& program_;
+  Progress& progress_;
+  TunedLaunches launches_;
+  LaunchListing listing_;
+  RunResult result_;
+  std::vector<std::string> in_source_;      // kernels, where no name was given
+  std::map<int, std::string> gpus_;         // the model, by process
+  std::map<std::string, Message> sources_;  // that the program compiled, by mangled name
+  std::map<std::string, double> speedups_;  // of what was applied, likewise
+  bool was_tuned_ = false;
+};
+
+std::string applied_text(const std::vector<AppliedKernel>& applied) {
+  std::string text;
+  for (const AppliedKernel& kernel : applied)
+    text += fmt::format("{}: {} launches with tuned code ({:.3f}x as it was measured), about {:.3g} ms saved\n",
+                        kernel.signature, kernel.launches, kernel.speedup, kernel.saved_ms);
+  return text.empty() ? "no launch was made with tuned code: nothing stored serves this program's launches\n" : text;
+}
+
+}  // namespace
+
+RunResult run_program_watched(const RunRequest& request, Progress& progress) {
+  if (request.source) static_cast<void>(read_source(*request.source));  // before the program runs for nothing
+  WatchedProgram program({request.program, request.tunes() && !request.source});
+  Watch watch(request, program, progress);
+  while (const std::optional<WatchedProgram::Question> question = program.next())
+    watch.answer(question->process, question->message);
+  return watch.result(program.exit_code());
+}
+
+std::string run_text(const RunRequest& request, const RunResult& result, int columns) {
+  if (request.apply) return fitted(applied_text(result.applied), columns);
+  if (request.tunes() || result.kernels.empty()) return "";
+  return listing_text(result.kernels, columns);
+}
+
+nlohmann::json run_json(const RunResult& result) {
+  nlohmann::json applied = nlohmann::json::array();
+  for (const AppliedKernel& kernel : result.applied)
+    applied.push_back({{"signature", kernel.signature},
+                       {"launches", kernel.launches},
+                       {"speedup", kernel.speedup},
+                       {"saved_ms", kernel.saved_ms}});
+  return {{"exit_code", result.exit_code},
+          {"kernels", listing_json(result.kernels)},
+          {"applied", applied},
+          {"notes", result.notes}};
+}
+
+}  // namespace regtune
