@@ -1,9 +1,9 @@
 // What a sweep of every cap costs against plain NVRTC, both in one run on this machine:
-//   bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_90] [--every-cap] [--trace FILE.csv] [--idle]
+//   bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_90] [--caps N] [--every-cap] [--trace FILE.csv] [--idle]
 // Baseline: the median of five warm NVRTC compilations, times the 232 caps from 24 to 255. Sweep: from nothing
-// loaded to 232 results and one winner compiled once more by plain NVRTC. Prints one row of a table. --trace writes
-// when each compiler process was at what in that sweep; --idle prints what took the CPU time and when which worker had
-// nothing to do.
+// loaded to 232 results and one winner compiled once more by plain NVRTC. --caps: of so many, evenly from 24 to 255.
+// Prints one row of a table. --trace writes when each compiler process was at what in that sweep; --idle prints what
+// took the CPU time and when which worker had nothing to do.
 //
 // CPU use: the CPU time of all processes of the sweep by the kernel's count, this one included, over the cores given
 // times the stage, which begins before the first worker is forked and ends when the last code is handed out. Workers
@@ -113,24 +113,41 @@ struct SweepCost {
   std::string check;  // of the winner, against plain NVRTC
 };
 
-SweepCost sweep_all_caps(const Source& source, const LaunchDescription& description, const std::string& architecture,
-                         int jobs, bool every_cap, Store* store, const std::string& trace = "") {
+// What is swept, and how.
+struct SweepRequest {
+  std::string file;
+  std::string architecture = "sm_90";
+  int jobs = 2;
+  int caps = kLastCap - kFirstCap + 1;
+  bool every_cap = false;  // none is taken to be that of the caps around it
+  std::string trace;
+  bool idle = false;  // say what the cores did besides
+};
+
+std::vector<Build> spread_caps(int wanted) {
+  std::vector<Build> caps;
+  const int last = std::max(wanted - 1, 1);
+  for (int i = 0; i < wanted; ++i) caps.push_back({RegisterCap{kFirstCap + i * (kLastCap - kFirstCap) / last}});
+  return caps;
+}
+
+SweepCost sweep_all_caps(const Source& source, const LaunchDescription& description, const SweepRequest& request,
+                         Store* store, const std::string& trace = "") {
   SweepCost cost;
   const auto start = Clock::now();
-  CompilePool pool(jobs, 600);
-  const CompileUnit unit = compile_unit(source, description, architecture, pool.identity());
+  CompilePool pool(request.jobs, 600);
+  const CompileUnit unit = compile_unit(source, description, request.architecture, pool.identity());
   KeptCodes kept(store, unit, pool.identity());
   Sweep sweep(pool, unit, kept);
-  if (every_cap) sweep.compile_every_cap();
+  if (request.every_cap) sweep.compile_every_cap();
   const CompiledCode& first = sweep.first();
   const KernelSignature kernel =
       choose_kernel(read_cubin(first.cubin), source.text, source.path.string(), description.kernel,
                     first.lowered_names.empty() ? "" : first.lowered_names[0]);
-  std::vector<Build> caps;
-  for (int cap = kFirstCap; cap <= kLastCap; ++cap) caps.push_back({RegisterCap{cap}});
+  const std::vector<Build> caps = spread_caps(request.caps);
   const StageCpu cpu_before = cpu_now(pool);
   const auto back_end_start = Clock::now();
-  sweep.begin(kernel.mangled_name, unqualified_name(kernel), *gpu_limits(architecture), caps);
+  sweep.begin(kernel.mangled_name, unqualified_name(kernel), *gpu_limits(request.architecture), caps);
   std::vector<std::string> hashes;
   std::optional<BuildCode> winner;  // any will do: what its check costs does not depend on which it is
   while (auto code = sweep.next()) {
@@ -143,7 +160,7 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
   cost.cpu = cpu_now(pool) - cpu_before;
   cost.back_end_wall_s = std::chrono::duration<double>(back_end_end - back_end_start).count();
   cost.idle = idle_text(
-      idle_cores(pool.usage(), pool.server(), jobs, clock_seconds(back_end_start), clock_seconds(back_end_end)),
+      idle_cores(pool.usage(), pool.server(), request.jobs, clock_seconds(back_end_start), clock_seconds(back_end_end)),
       kShortestIdle_s);
   if (winner) cost.check = sweep.difference_from_plain(*winner).value_or("equal");
   cost.wall_s = seconds_since(start);
@@ -159,41 +176,40 @@ SweepCost sweep_all_caps(const Source& source, const LaunchDescription& descript
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string file, architecture = "sm_90", trace;
-  int jobs = 2;
-  bool every_cap = false;
-  bool idle = false;
+  SweepRequest request;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
-      jobs = std::max(1, std::atoi(argv[++i]));
+      request.jobs = std::max(1, std::atoi(argv[++i]));
+    else if (std::strcmp(argv[i], "--caps") == 0 && i + 1 < argc)
+      request.caps = std::clamp(std::atoi(argv[++i]), 1, kLastCap - kFirstCap + 1);
     else if (std::strcmp(argv[i], "--every-cap") == 0)
-      every_cap = true;
+      request.every_cap = true;
     else if (std::strcmp(argv[i], "--idle") == 0)
-      idle = true;
+      request.idle = true;
     else if (std::strcmp(argv[i], "--trace") == 0 && i + 1 < argc)
-      trace = argv[++i];
+      request.trace = argv[++i];
     else if (std::strcmp(argv[i], "--arch") == 0 && i + 1 < argc)
-      architecture = argv[++i];
+      request.architecture = argv[++i];
     else
-      file = argv[i];
+      request.file = argv[i];
   }
-  if (file.empty()) {
+  if (request.file.empty()) {
     fmt::print(stderr,
-               "usage: bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_XX] [--every-cap] [--trace FILE.csv] "
-               "[--idle]\n");
+               "usage: bench_compile_engine KERNEL.cu [--jobs N] [--arch sm_XX] [--caps N] [--every-cap] [--trace "
+               "FILE.csv] [--idle]\n");
     return 2;
   }
   try {
-    const Source source = read_source(file);
+    const Source source = read_source(request.file);
     const LaunchDescription description = launch_description(source, DescriptionFlags{});
     std::vector<double> nvrtc;
     {
       CompilePool pool(1, 600);
-      const CompileUnit unit = compile_unit(source, description, architecture, pool.identity());
+      const CompileUnit unit = compile_unit(source, description, request.architecture, pool.identity());
       nvrtc = warm_nvrtc_seconds(compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, ""), 5);
     }
     const double one = median(nvrtc);
-    const SweepCost cost = sweep_all_caps(source, description, architecture, jobs, every_cap, nullptr, trace);
+    const SweepCost cost = sweep_all_caps(source, description, request, nullptr, request.trace);
     // Twice into a scratch cache: what the second run costs, which finds everything there.
     const std::filesystem::path cache =
         std::filesystem::temp_directory_path() / fmt::format("regtune-bench-{}.db", getpid());
@@ -201,24 +217,26 @@ int main(int argc, char** argv) {
     double warm_s = 0;
     {
       Store store = Store::open(cache);
-      cold_s = sweep_all_caps(source, description, architecture, jobs, every_cap, &store).wall_s;
-      warm_s = sweep_all_caps(source, description, architecture, jobs, every_cap, &store).wall_s;
+      cold_s = sweep_all_caps(source, description, request, &store).wall_s;
+      warm_s = sweep_all_caps(source, description, request, &store).wall_s;
     }
     for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(cache.string() + part);
+    const double one_by_one = one * request.caps;
     fmt::print(
-        "| kernel | jobs | NVRTC, median of 5 | x 232 | sweep of 232 caps | ratio | back end, CPU use | of it for "
-        "answers | peak "
-        "memory | compiled | codes | check of the winner | second run | way |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+        "| kernel | jobs | NVRTC, median of 5 | x {0} | sweep of {0} caps | ratio | back end, CPU use | of it for "
+        "answers | "
+        "peak memory | compiled | codes | check of the winner | second run | way |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        request.caps);
+    fmt::print(
         "| {} | {} | {:.3f} s | {:.1f} s | {:.2f} s | {:.1f} | {:.1f} % of {} | {:.1f} % | {:.0f} MiB | {} of {} | {} "
-        "| {} | "
-        "{:.1f} % "
-        "of {:.2f} s | {} |\n",
-        source.path.stem().string(), jobs, one, one * 232, cost.wall_s, one * 232 / cost.wall_s,
-        100 * cost.cpu.all_s() / cost.back_end_wall_s / jobs, jobs,
-        100 * cost.cpu.answered_s / cost.back_end_wall_s / jobs, cost.peak_mib, cost.known - cost.inferred, cost.known,
-        cost.distinct, cost.check, 100 * warm_s / cold_s, cold_s, cost.route);
-    if (idle)
+        "| "
+        "{} | {:.1f} % of {:.2f} s | {} |\n",
+        source.path.stem().string(), request.jobs, one, one_by_one, cost.wall_s, one_by_one / cost.wall_s,
+        100 * cost.cpu.all_s() / cost.back_end_wall_s / request.jobs, request.jobs,
+        100 * cost.cpu.answered_s / cost.back_end_wall_s / request.jobs, cost.peak_mib, cost.known - cost.inferred,
+        cost.known, cost.distinct, cost.check, 100 * warm_s / cold_s, cold_s, cost.route);
+    if (request.idle)
       fmt::print("\nCPU time in ms: workers {:.1f}, server {:.1f}, supervisor {:.1f}; for answers {:.1f}\n{}",
                  cost.cpu.workers_s * 1e3, cost.cpu.server_s * 1e3, cost.cpu.supervisor_s * 1e3,
                  cost.cpu.answered_s * 1e3, cost.idle);
