@@ -8,10 +8,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 set_up tests
 build dev
 
-# Findings go to the log; what clang-tidy says beside them (how many warnings it left out) to another file.
-# shellcheck disable=SC2317 # called through quiet
-lint() { printf '%s\n' "$@" | xargs -P "$(nproc)" -n 2 clang-tidy -p build/dev --quiet 2>build/lint.err; }
-
 # Another version formats and warns differently; the project follows the one of Debian 12.
 has_version_14() { [[ $("$1" --version 2>/dev/null) == *"version 14."* ]]; }
 
@@ -24,14 +20,10 @@ else
 fi
 
 if has_version_14 clang-tidy; then
-  stamp=build/dev/tidy.stamp # what has not changed since the last clean run is not checked again
-  changed=()
-  [[ -e $stamp && -z $(find db tuner .clang-tidy ! -name '*.cpp' -type f -newer "$stamp") ]] && changed=(-newer "$stamp")
-  mapfile -t files < <(find db tuner -name '*.cpp' "${changed[@]}")
-  step "lint: clang-tidy on ${#files[@]} files"
-  touch "$stamp.new" # before it begins: what is edited meanwhile is checked the next time
-  ((${#files[@]} == 0)) || quiet lint lint "${files[@]}"
-  mv "$stamp.new" "$stamp"
+  step "lint: clang-tidy, on what it has not found clean before"
+  mapfile -t files < <(find db tuner -name '*.cpp')
+  quiet lint python3 -B tests/lint.py build/dev "${files[@]}"
+  tail -n 1 build/lint.log
 else
   step "lint: left out, it takes clang-tidy 14"
 fi

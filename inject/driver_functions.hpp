@@ -32,7 +32,8 @@ Function* driver_function(const char* name) {
                           apply(cuModuleGetGlobal) apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync)                      \
                               apply(cuPointerGetAttribute) apply(cuGraphGetNodes) apply(cuGraphNodeGetType)          \
                                   apply(cuGraphKernelNodeGetParams) apply(cuLaunchKernel)                            \
-                                      apply(cuLaunchCooperativeKernel) apply(cuLaunchKernelEx) apply(cuLibraryGetModule) apply(cuEventSynchronize)
+                                      apply(cuLaunchCooperativeKernel) apply(cuLaunchKernelEx)                       \
+                                          apply(cuLibraryGetModule) apply(cuEventSynchronize)
 
 struct DriverFunctions {
 #define REGTUNE_DECLARE(name) decltype(&::name) name##_call = nullptr;

@@ -19,6 +19,7 @@ struct Running {
   CUcontext context = nullptr;
   Events events;
   LaunchEntry* entry = nullptr;
+  bool is_replaced = false;
 };
 
 // More than a GPU has queued would mean that nobody reads them.
@@ -96,8 +97,9 @@ void read_finished_times() {
     if (state == CUDA_SUCCESS &&
         driver().cuEventElapsedTime_call(&ms, oldest.events.started, oldest.events.stopped) == CUDA_SUCCESS) {
       const float of_launch = std::max(ms - timers().empty_ms[oldest.context], 0.0f);
-      ++oldest.entry->timed;
-      oldest.entry->timed_ns += static_cast<std::uint64_t>(of_launch * 1e6f);
+      LaunchEntry& entry = *oldest.entry;
+      ++(oldest.is_replaced ? entry.replaced_timed : entry.timed);
+      (oldest.is_replaced ? entry.replaced_timed_ns : entry.timed_ns) += static_cast<std::uint64_t>(of_launch * 1e6f);
       timers().unused[oldest.context].push_back(oldest.events);
     }
     running.pop_front();
@@ -106,7 +108,7 @@ void read_finished_times() {
 
 CUresult launch_timed(const Launch& launch, CUfunction function, LaunchEntry& entry) {
   read_finished_times();
-  Running running{nullptr, {}, &entry};
+  Running running{nullptr, {}, &entry, function != launch.function};
   driver().cuCtxGetCurrent_call(&running.context);
   if (!take_events(running.context, running.events)) return launch_as_asked(launch, function);
   const CUstream stream = stream_of(launch);

@@ -33,11 +33,21 @@ std::string why_not(CUresult code, const std::string& doing) {
   return fmt::format("{} failed with CUDA error {}", doing, static_cast<int>(code));
 }
 
-// The bytes of every allocation, one behind the other. The reply says where each lies; the file goes to regtune.
-Message copy_memory(int& descriptor) {
+std::vector<Allocation> allocations_here() {
   CUdevice device = 0;
   driver().cuCtxGetDevice_call(&device);
-  const std::vector<Allocation> allocations = allocations_of_device(device);
+  return allocations_of_device(device);
+}
+
+Message list_memory() {
+  Message ranges = Message::array();
+  for (const Allocation& allocation : allocations_here()) ranges.push_back({allocation.address, allocation.bytes, 0});
+  return {{"ranges", ranges}};
+}
+
+// The bytes of every allocation, one behind the other. The reply says where each lies; the file goes to regtune.
+Message copy_memory(int& descriptor) {
+  const std::vector<Allocation> allocations = allocations_here();
   std::int64_t total = 0;
   for (const Allocation& allocation : allocations) total += static_cast<std::int64_t>(allocation.bytes);
   const std::int64_t available = available_host_bytes();
@@ -143,11 +153,17 @@ void answer(SupervisorLink& link, const WatchedKernel& kernel) {
       channel.send(reply);
       if (!reply.contains("failure")) channel.send_descriptor(descriptor);
       if (descriptor >= 0) close(descriptor);
+    } else if (what == "list memory") {
+      channel.send(list_memory());
     } else if (what == "copy variables") {
       channel.send(copy_variables(received.message.at("names"), kernel));
     } else {
       // "go on" ends this too, once regtune has worked here.
-      if (what == "serve") serve_in_this_context(channel);
+      if (what == "serve")
+        serve_in_this_context(channel, [&](const Message& request) -> std::optional<Message> {
+          if (request.at("do") != "copy variables") return std::nullopt;
+          return copy_variables(request.at("names"), kernel);
+        });
       return;
     }
   }

@@ -159,6 +159,47 @@ TEST_F(CompilePoolTest, DropsOneJobAndItsProcess) {
   for (const int id : {0, 2, 3}) EXPECT_TRUE(results.at(id).compiled) << id << results.at(id).failure;
 }
 
+TEST_F(CompilePoolTest, CountsTheCpuTimeOfWhatWasCompiledInVain) {
+  CompilePool pool(1, 120);
+  pool.identity();
+  const CompileCpu before = pool.cpu();
+  pool.submit({0, request(RegisterCap{32}), {}, false});
+  pool.feed();
+  // No answer is taken: all that the worker uses here is for nothing.
+  for (int i = 0; i < 500 && pool.cpu().workers_s < 0.01; ++i) usleep(10000);
+  const double used_s = pool.cpu().workers_s;
+  ASSERT_GE(used_s, 0.01);
+  pool.drop(0);
+  EXPECT_GE(pool.cpu().workers_s, used_s) << "the worker is gone, and what it used is not";
+  EXPECT_GT(pool.cpu().server_s, before.server_s) << "it has forked";
+  EXPECT_EQ(pool.usage().answered_cpu_s(), 0);
+  ASSERT_EQ(pool.usage().cut_short().size(), 1u);
+  const CompileSpan& span = pool.usage().cut_short().front();
+  EXPECT_EQ(span.id, 0);
+  EXPECT_GT(span.ended_s, span.begun_s);
+}
+
+// While the caller reads the first answer, the worker that gave the second is at another job.
+TEST_F(CompilePoolTest, GivesWorkToAllThatHaveAnsweredBeforeItReturnsTheFirst) {
+  constexpr int kJobs = 6;
+  CompilePool pool(2, 120);
+  for (int i = 0; i < kJobs; ++i) pool.submit({i, request(RegisterCap{32 + i}), {}, false});
+  pool.feed();
+  usleep(1500000);  // both have answered by then, if the machine is not busy
+  const double asked_s = clock_seconds(std::chrono::steady_clock::now());
+  ASSERT_TRUE(pool.next());
+  const double returned_s = clock_seconds(std::chrono::steady_clock::now());
+  usleep(100000);
+  EXPECT_EQ(results_of(pool).size(), kJobs - 1u);
+  for (const CompileSpan& first : pool.usage().spans()) {
+    if (first.ended_s > asked_s - 0.05) continue;
+    const bool has_next = std::any_of(pool.usage().spans().begin(), pool.usage().spans().end(), [&](const auto& next) {
+      return next.process == first.process && next.id != first.id && next.given_s <= returned_s;
+    });
+    EXPECT_TRUE(has_next) << "job " << first.id << " had ended, and its worker got nothing";
+  }
+}
+
 TEST_F(CompilePoolTest, AnswersEveryJobOnce) {
   CompilePool pool(3, 120);
   const std::vector<RegisterPolicy> policies{AuthorsOwn{},    CompilerDefault{},    RegisterCap{24}, RegisterCap{32},

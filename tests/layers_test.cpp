@@ -32,15 +32,15 @@ const std::vector<Names>& layers() {
       {"answer_index", "salvage", "transfer", "upkeep"},
       {"c_api", "lookup", "store"},
       // tuner: what stands on nothing of the tuner
-      {"authors_bound",   "bench",           "cap_plateaus",       "child_program",
-       "cli_values",      "compile_budget",  "compiler_reply",     "levers",
-       "did_you_mean",    "dynamic_library", "element_type",       "elf",
-       "exit_codes",      "expression",      "json_fields",        "npy",
-       "nvcc_command",    "occupancy_text",  "option_groups",      "parameter_role",
-       "policy",          "ptxas_report",    "scratch_folder",     "source_scan",
-       "source_tag",      "stand_ins",       "statistics",         "interruption",
-       "terminal",        "timing_text",     "toml_library",       "toolkit",
-       "toolkit_headers", "markup",          "occupancy_staircase"},
+      {"authors_bound",   "bench",           "cap_plateaus",        "child_program",
+       "cli_values",      "compile_budget",  "compiler_reply",      "levers",
+       "did_you_mean",    "dynamic_library", "element_type",        "elf",
+       "exit_codes",      "expression",      "json_fields",         "npy",
+       "nvcc_command",    "occupancy_text",  "option_groups",       "parameter_role",
+       "policy",          "ptxas_report",    "scratch_folder",      "source_scan",
+       "source_tag",      "stand_ins",       "statistics",          "interruption",
+       "terminal",        "timing_text",     "toml_library",        "toolkit",
+       "toolkit_headers", "markup",          "occupancy_staircase", "process_cpu"},
       // other people's interfaces and formats
       {"cuda_status", "guess", "progress", "snapshot_plan", "subcommands", "tensor_map", "texture", "worker"},
       {"driver_library", "launch_description"},
@@ -50,8 +50,8 @@ const std::vector<Names>& layers() {
       {"toml_reader"},
       {"toml_argument"},
       {"config_file", "toml_description"},
-      {"cli_options", "cubin", "description", "description_text", "fork_server", "gnu_extensions", "macro_expansion",
-       "measure_json", "ncu", "nvcc", "nvcc_text", "nvml", "nvrtc", "size_arguments", "source_items",
+      {"cli_options", "compile_usage", "cubin", "description", "description_text", "fork_server", "gnu_extensions",
+       "macro_expansion", "measure_json", "ncu", "nvcc", "nvcc_text", "nvml", "nvrtc", "size_arguments", "source_items",
        "template_deduction", "throttle_watch", "svg_plot"},
       // the stages, in the order in which they build on each other
       {"code_equality", "compile_commands", "launched_instances", "macros", "nvjitlink", "race_field", "record_json",
@@ -120,8 +120,10 @@ const std::vector<ThirdParty> kThirdParties{
 struct File {
   std::string path;  // "tuner/cli.cpp"
   std::string module;
-  Names quoted;  // "store.hpp"
-  Names angled;  // "boost/program_options.hpp"
+  Names quoted;       // "store.hpp"
+  Names angled;       // "boost/program_options.hpp"
+  std::string first;  // of all of them
+  bool once = false;  // #pragma once
 };
 
 void read_includes(File& file, const fs::path& path) {
@@ -129,10 +131,12 @@ void read_includes(File& file, const fs::path& path) {
   for (std::string line; std::getline(text, line);) {
     std::string bare;
     std::copy_if(line.begin(), line.end(), std::back_inserter(bare), [](char c) { return c != ' ' && c != '\t'; });
+    file.once = file.once || bare == "#pragmaonce";
     if (bare.rfind("#include", 0) != 0 || bare.size() < 10) continue;
     const bool quoted = bare[8] == '"';
     const std::string name = bare.substr(9, bare.find(quoted ? '"' : '>', 9) - 9);
     (quoted ? file.quoted : file.angled).push_back(name);
+    if (file.first.empty()) file.first = name;
   }
 }
 
@@ -144,7 +148,8 @@ const std::vector<File>& files() {
       for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
         const std::string extension = entry.path().extension().string();
         if (extension != ".hpp" && extension != ".cpp" && extension != ".h" && extension != ".c") continue;
-        File file{entry.path().lexically_relative(root).generic_string(), entry.path().stem().string(), {}, {}};
+        File file{
+            entry.path().lexically_relative(root).generic_string(), entry.path().stem().string(), {}, {}, "", false};
         read_includes(file, entry.path());
         all.push_back(file);
       }
@@ -195,6 +200,26 @@ TEST(Layers, IncludesPointDownOnly) {
           << file.path << " includes \"" << header << "\", which does not stand below it";
     }
   }
+}
+
+// So that compiling the source shows that the header compiles alone: tests/CMakeLists.txt leaves such headers out of
+// those for which it compiles a file of their own.
+TEST(Layers, ASourceIncludesItsOwnHeaderBeforeAllElse) {
+  const fs::path root = REGTUNE_SOURCE_FOLDER;
+  std::size_t seen = 0;
+  for (const File& file : files()) {
+    if (!file.path.ends_with(".cpp")) continue;
+    const std::string header = file.module + ".hpp";
+    const bool is_public = fs::exists(root / "db/include/regtune" / header) && file.path.starts_with("db/");
+    if (!is_public && !fs::exists((root / file.path).parent_path() / header)) continue;
+    EXPECT_EQ(file.first, is_public ? "regtune/" + header : header) << file.path;
+    ++seen;
+  }
+  EXPECT_GT(seen, 150u);
+}
+
+TEST(Layers, HeadersMayBeIncludedTwice) {
+  for (const File& file : files()) EXPECT_TRUE(file.once || !file.path.ends_with(".hpp")) << file.path;
 }
 
 TEST(Layers, TheResultsNeverIncludeTheTuner) {

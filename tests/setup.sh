@@ -112,6 +112,10 @@ set_up() {
   find_cuda_toolkit
 }
 
+# What one clone has compiled serves the next, which CI makes in another folder. Elsewhere the folder is part of what
+# ccache compares: a debugger looks for the sources there.
+[[ -z ${CI:-} ]] || export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+
 # build PRESET [TARGET...]
 build() {
   local preset=$1

@@ -29,7 +29,8 @@ std::unique_ptr<LaunchData> make_data(const Driver& driver, const Message& reque
 
 }  // namespace
 
-std::optional<Message> serve_adopted(Channel& channel, const Driver& driver) {
+std::optional<Message> serve_adopted(Channel& channel, const Driver& driver,
+                                     const std::function<std::optional<Message>(const Message&)>& other) {
   std::uint64_t context = 0;
   int ordinal = 0;
   if (!driver.current_context(context, ordinal)) {
@@ -43,8 +44,9 @@ std::optional<Message> serve_adopted(Channel& channel, const Driver& driver) {
   }
   channel.send({{"gpu", state}});
   const NvmlClocks clocks(driver.pci_bus_id(ordinal));
-  DeviceServer server(channel, driver, clocks, state.l2_bytes,
-                      [&](const Message& request) { return make_data(driver, request); });
+  DeviceServer server(
+      channel, driver, clocks, state.l2_bytes, [&](const Message& request) { return make_data(driver, request); },
+      other);
   std::optional<Message> last = server.serve();
   if (server.context_is_lost()) return {};
   server.release();

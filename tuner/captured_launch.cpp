@@ -64,12 +64,13 @@ std::vector<SnapshotVariable> filled_variables(const CapturedLaunch& captured,
   std::vector<SnapshotVariable> filled;
   for (const CubinVariable& variable : wanted) {
     const auto value = values.find(variable.name);
-    if (value == values.end() || static_cast<std::int64_t>(value->second.size()) != variable.bytes)
+    // One that the program lacks is a constant of some header's, which its compiler has left out.
+    if (value == values.end()) continue;
+    if (static_cast<std::int64_t>(value->second.size()) != variable.bytes)
       throw Error(ErrorKind::bad_launch,
-                  fmt::format("the code reads the variable {} ({} bytes), and {}'s module has {}: is this the source "
-                              "that the program was built from?",
-                              variable.name, variable.bytes, captured.program,
-                              value == values.end() ? "none of that name" : "one of another size"));
+                  fmt::format("the code's variable {} has {} bytes, and that of {} has {}: is this the source that the "
+                              "program was built from?",
+                              variable.name, variable.bytes, captured.program, value->second.size()));
     filled.push_back({variable.name, value->second});
   }
   return filled;
@@ -117,6 +118,7 @@ WorkloadPlan captured_workload(const CapturedLaunch& captured, const KernelSigna
   tell_types(*plan.snapshot, signature);
   plan.snapshot->variables = filled_variables(captured, variables);
   plan.snapshot->in_place = captured.context != nullptr;
+  if (plan.snapshot->in_place) plan.snapshot->descriptor = -1;  // a number of this process's
   plan.sizes =
       sizes_of_launch(captured.shape, captured.memory.parameter_block, integers_of(signature, captured.memory));
   const bool declared = signature.blocks_per_cluster[0] > 0;

@@ -10,6 +10,7 @@
 #include "compilers.hpp"
 #include "interruption.hpp"
 #include "key.hpp"
+#include "process_cpu.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
@@ -60,10 +61,6 @@ CompiledCode code_from(const Message& reply, int id) {
   code.link_seconds = reply.at("link_seconds");
   if (!code.compiled) code.failure = code.log;
   return code;
-}
-
-double clock_seconds(std::chrono::steady_clock::time_point at) {
-  return std::chrono::duration<double>(at.time_since_epoch()).count();
 }
 
 }  // namespace
@@ -157,7 +154,7 @@ CompiledCode CompilePool::prepare(CompileJob job) {
   const auto given = Clock::now();
   const std::optional<Message> reply = server_.ask(job_message(job), limit_s_of(job) * 1000, how);
   if (reply) {
-    account(*reply, job.id, given);
+    usage_.add_answer(*reply, job.id, given);
     return code_from(*reply, job.id);
   }
   server_has_linker_ = false;  // it is another one
@@ -230,8 +227,8 @@ void CompilePool::load_linker_in_server() {
 // while the caller is back at once, for what is ahead in one worker cannot go to another that has nothing left, and
 // what is urgent waits behind it; else what it may get through in that time.
 std::size_t CompilePool::jobs_ahead() const {
-  if (usage_.spans.empty()) return 0;
-  const double mean_job_s = usage_.cpu_s / static_cast<double>(usage_.spans.size());
+  if (usage_.spans().empty()) return 0;
+  const double mean_job_s = usage_.answered_cpu_s() / static_cast<double>(usage_.spans().size());
   if (absence_s_ < kNoticedIdleness * mean_job_s) return 0;
   const double most = std::min(1 + absence_s_ / std::max(mean_job_s, 1e-3), kMostAhead);
   return std::min(static_cast<std::size_t>(most), waiting_.size() / (2 * static_cast<std::size_t>(processes_)));
@@ -266,12 +263,14 @@ std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
   return code;
 }
 
+std::optional<CompiledCode> CompilePool::take_answered() {
+  if (answered_.empty()) return {};
+  CompiledCode code = std::move(answered_.front());
+  answered_.pop_front();
+  return code;
+}
+
 std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
-  if (!answered_.empty()) {
-    CompiledCode code = std::move(answered_.front());
-    answered_.pop_front();
-    return code;
-  }
   const auto limit_of = [this](const Slot& slot) {
     return slot.started + std::chrono::duration_cast<Clock::duration>(
                               std::chrono::duration<double>(limit_s_of(slot.jobs.front().job)));
@@ -290,11 +289,14 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
     };
     for (Slot& slot : slots_) watch(slot);
     watch(server_slot_);
+    if (!answered_.empty()) wake = Clock::now();  // a look at who has answered since
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
     const int ready = poll(descriptors.data(), descriptors.size(),
                            until_next_look(static_cast<int>(std::clamp<long long>(left, 0, 1 << 30))));
+    std::vector<Slot*> has_answered;
     for (std::size_t i = 0; ready > 0 && i < descriptors.size(); ++i)
-      if (descriptors[i].revents != 0) return collect(*busy[i]);
+      if (descriptors[i].revents != 0) has_answered.push_back(busy[i]);
+    if (std::optional<CompiledCode> code = collect(has_answered)) return code;
     for (Slot* slot : busy)
       if (Clock::now() >= limit_of(*slot))
         return lost(*slot, fmt::format("compiling took longer than {:g} s and was stopped", limit_s_));
@@ -303,35 +305,47 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
   return {};
 }
 
-void CompilePool::account(const Message& reply, int id, Clock::time_point given) {
-  const pid_t process = reply.at("pid").get<pid_t>();
-  usage_.cpu_s += reply.at("cpu_s").get<double>();
-  usage_.spans.push_back({id, process, clock_seconds(given), reply.at("begun_s").get<double>(),
-                          reply.at("ended_s").get<double>(), clock_seconds(Clock::now()),
-                          reply.at("cpu_s").get<double>()});
-  double& peak = peak_mib_of_[process];
-  usage_.peak_mib += reply.at("peak_mib").get<double>() - peak;
-  peak = reply.at("peak_mib").get<double>();
+// All of them before the caller has the first: compilations of about one length end together, and a worker would wait
+// for its next job while the caller is at what the others brought. Whoever died comes first, for the others may be its
+// workers.
+std::optional<CompiledCode> CompilePool::collect(const std::vector<Slot*>& ready) {
+  for (Slot* slot : ready) {
+    const Channel::Received received = channel_of(*slot).receive(after_ms(limit_s_ * 1000));
+    if (received.state != Channel::State::message) return lost(*slot, "");
+    const GivenJob& given = slot->jobs.front();
+    answered_.push_back(code_from(received.message, given.job.id));
+    usage_.add_answer(received.message, given.job.id, given.given);
+    slot->jobs.pop_front();
+    slot->started = Clock::now();
+    if (slot != &server_slot_ && slot->jobs.empty() && !waiting_.empty()) give_first(*slot);
+  }
+  if (!answered_.empty()) feed();
+  return take_answered();
 }
 
-CompiledCode CompilePool::collect(Slot& slot) {
-  const Channel::Received received = channel_of(slot).receive(after_ms(limit_s_ * 1000));
-  if (received.state != Channel::State::message) return lost(slot, "");
+CompileCpu CompilePool::cpu() const {
+  CompileCpu cpu{process_cpu_seconds(server_.pid()).value_or(0), usage_.ended_cpu_s()};
+  for (const Slot& slot : slots_) cpu.workers_s += process_cpu_seconds(slot.worker.pid).value_or(0);
+  return cpu;
+}
+
+// Of a worker that is about to be ended, or has died and is not reaped yet.
+void CompilePool::account_end(const Slot& slot) {
+  usage_.add_end(slot.worker.pid);
+  if (slot.jobs.empty()) return;
   const GivenJob& given = slot.jobs.front();
-  CompiledCode code = code_from(received.message, given.job.id);
-  account(received.message, given.job.id, given.given);
-  slot.jobs.pop_front();
-  slot.started = Clock::now();
-  feed();
-  return code;
+  usage_.add_cut_short(slot.worker.pid, given.job.id, given.given, slot.started);
 }
 
 void CompilePool::abandon() {
   waiting_.clear();
   waiting_for_server_.clear();
   answered_.clear();
-  for (Slot& slot : slots_)
-    if (!slot.jobs.empty()) ForkServer::abandon(slot.worker);
+  for (Slot& slot : slots_) {
+    if (slot.jobs.empty()) continue;
+    account_end(slot);
+    ForkServer::abandon(slot.worker);
+  }
   std::erase_if(slots_, [](const Slot& slot) { return !slot.jobs.empty(); });
 }
 
@@ -342,6 +356,7 @@ void CompilePool::drop(int id) {
     return std::any_of(s.jobs.begin(), s.jobs.end(), [id](const GivenJob& given) { return given.job.id == id; });
   });
   if (slot == slots_.end()) return;
+  account_end(*slot);
   for (auto given = slot->jobs.rbegin(); given != slot->jobs.rend(); ++given)
     if (given->job.id != id) waiting_.push_front(std::move(given->job));
   ForkServer::abandon(slot->worker);
@@ -352,6 +367,7 @@ void CompilePool::drop(int id) {
 CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
   CompiledCode code;
   code.id = slot.jobs.front().job.id;
+  if (&slot != &server_slot_) account_end(slot);
   slot.jobs.pop_front();
   const auto take_back = [this](Slot& from) {
     for (GivenJob& given : from.jobs) waiting_.push_front(std::move(given.job));
@@ -360,7 +376,10 @@ CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
   std::string ended;
   if (&slot == &server_slot_) {
     // Its workers die with it, and what they were at is compiled again by others.
-    for (Slot& orphan : slots_) take_back(orphan);
+    for (Slot& orphan : slots_) {
+      account_end(orphan);
+      take_back(orphan);
+    }
     slots_.clear();
     server_has_linker_ = false;
     ended = server_.restart();

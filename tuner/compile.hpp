@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compile_request.hpp"
+#include "compile_usage.hpp"
 #include "fork_server.hpp"
 #include "scratch_folder.hpp"
 #include "source.hpp"
@@ -37,22 +38,11 @@ struct CompiledCode {
   double link_seconds = 0;  // nvJitLink's part of them
 };
 
-// One answered job. Times are seconds of the steady clock, which all processes share.
-struct CompileSpan {
-  int id = 0;
-  pid_t process = -1;
-  double given_s = 0;  // to the worker, which may have been at another job
-  double begun_s = 0;
-  double ended_s = 0;
-  double collected_s = 0;  // its answer by the pool
-  double cpu_s = 0;        // of the process, in between
-};
-
-// What the pool's processes have used so far.
-struct CompileUsage {
-  double cpu_s = 0;                // of the workers, for jobs that were answered
-  double peak_mib = 0;             // each process's peak, added up; what a worker has from the server counts there
-  std::vector<CompileSpan> spans;  // in the order of the answers
+// The CPU time of the pool's processes, as the kernel counts it: forks, messages and what was compiled in vain
+// included. Left out is what a server used that died, and what nvcc's own processes use.
+struct CompileCpu {
+  double server_s = 0;
+  double workers_s = 0;  // all that there ever were
 };
 
 class CompilePool {
@@ -95,6 +85,8 @@ class CompilePool {
   void drop(int id);
 
   const CompileUsage& usage() const { return usage_; }
+  CompileCpu cpu() const;
+  pid_t server() const { return server_.pid(); }
 
   // Where headers are precompiled for one kind of output: NVRTC does not take those of the other. Gone with the pool;
   // empty where no folder can be made.
@@ -123,9 +115,10 @@ class CompilePool {
   void give(Slot& slot, CompileJob job);
   void give_first(Slot& slot);  // of those that wait
   std::optional<CompiledCode> wait(Deadline deadline);
+  std::optional<CompiledCode> take_answered();
+  std::optional<CompiledCode> collect(const std::vector<Slot*>& ready);
   Channel& channel_of(Slot& slot);
-  void account(const Message& reply, int id, Clock::time_point given);
-  CompiledCode collect(Slot& slot);
+  void account_end(const Slot& slot);
   CompiledCode lost(Slot& slot, const std::string& how);
 
   int processes_;
@@ -135,7 +128,7 @@ class CompilePool {
   ForkServer server_;
   std::optional<CompilerIdentity> identity_;
   std::optional<std::map<std::string, CompiledCode>> made_;  // there are no compilers
-  std::deque<CompiledCode> answered_;                        // of that pool, not returned yet
+  std::deque<CompiledCode> answered_;                        // not returned yet
   bool nvcc_looked_for_ = false;
   std::optional<CompilerIdentity> nvcc_;
   std::string why_no_nvcc_;
@@ -147,7 +140,6 @@ class CompilePool {
   CompileUsage usage_;
   std::optional<Clock::time_point> left_;  // when the caller had its last answer
   double absence_s_ = 0;                   // how long the caller stays away between answers
-  std::map<pid_t, double> peak_mib_of_;
 };
 
 }  // namespace regtune

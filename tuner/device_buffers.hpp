@@ -29,6 +29,7 @@ class DeviceBuffers final : public LaunchData {
   void restore() override;
   void keep_as_reference() override;
   std::string differences(bool bit_by_bit) override;
+  std::string example_of_tolerance() const override { return "args.<buffer> = { ..., rtol = 1e-5 }"; }
   std::string damage() override;
   void release() override {}  // the process ends, and with it the context
 

@@ -98,11 +98,11 @@ std::optional<Message> DeviceSampling::cut_to_resident(const LoadedKernel& loade
   std::int64_t resident = 0;
   if (const CudaStatus status = driver_.resident_blocks(loaded, shape, resident); !status.ok())
     return Message{{"refused", "the driver does not say how many blocks are resident: " + status.text}};
-  const std::int64_t layer = std::int64_t{shape.grid.y} * shape.grid.z;
+  const std::int64_t layer = std::int64_t{cuts_grid_ ? 1 : shape.grid.x} * shape.grid.y * shape.grid.z;
   if (resident < layer)
     return Message{{"refused", fmt::format("a cooperative launch of {} blocks at least, and {} are resident at once",
                                            layer, resident)}};
-  shape.grid.x = static_cast<unsigned>(std::min<std::int64_t>(shape.grid.x, resident / layer));
+  if (cuts_grid_) shape.grid.x = static_cast<unsigned>(std::min<std::int64_t>(shape.grid.x, resident / layer));
   return {};
 }
 
@@ -204,8 +204,8 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
   if (const std::string beyond = data_.differences(false); !beyond.empty())
     throw Error(ErrorKind::bad_description,
                 fmt::format("the author's own code gives another result each time ({}); atomics on floating-point "
-                            "numbers do that. Say what is close enough: args.<buffer> = {{ ..., rtol = 1e-5 }}",
-                            beyond));
+                            "numbers do that. Say what is close enough: {}",
+                            beyond, data_.example_of_tolerance()));
   return {};
 }
 

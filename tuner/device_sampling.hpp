@@ -25,8 +25,12 @@ class DeviceSampling {
   // samples.
   void prepare_flushing();
 
-  // From now on all blocks of a launch are resident together: of each code's grid, no more than fit on the GPU.
-  void launch_cooperatively() { cooperative_ = true; }
+  // From now on all blocks of a launch are resident together. `cuts_grid`: of each code's grid, no more than fit on the
+  // GPU; else a code of which not all fit cannot be launched.
+  void launch_cooperatively(bool cuts_grid) {
+    cooperative_ = true;
+    cuts_grid_ = cuts_grid;
+  }
   // From now on launches are in clusters. Throws Error(gpu_failed) where the GPU or its driver has none.
   void launch_in_clusters(const ClusterPlan& cluster);
   // From now on a timed launch finds what the one before left.
@@ -82,6 +86,7 @@ class DeviceSampling {
   DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it
   std::map<int, Loaded> candidates_;
   bool cooperative_ = false;
+  bool cuts_grid_ = true;
   std::optional<ClusterPlan> cluster_;
   bool never_restore_ = false;
   bool restored_ = false;

@@ -18,8 +18,13 @@ CudaStatus describe_gpu(const Driver& driver, int ordinal, GpuState& state) {
 }
 
 DeviceServer::DeviceServer(Channel& channel, const Driver& driver, const NvmlClocks& clocks, std::int64_t l2_bytes,
-                           MakeData make_data)
-    : channel_(channel), driver_(driver), clocks_(clocks), l2_bytes_(l2_bytes), make_data_(std::move(make_data)) {}
+                           MakeData make_data, AnswerOther other)
+    : channel_(channel),
+      driver_(driver),
+      clocks_(clocks),
+      l2_bytes_(l2_bytes),
+      make_data_(std::move(make_data)),
+      other_(std::move(other)) {}
 
 std::optional<Message> DeviceServer::serve() {
   while (true) {
@@ -45,12 +50,14 @@ void DeviceServer::make_plan(const Message& request) {
   data_ = make_data_(request);
   sampling_.emplace(driver_, *data_, clocks_, l2_bytes_);
   sampling_->prepare_flushing();
-  if (request.at("cooperative").get<bool>()) sampling_->launch_cooperatively();
+  if (request.at("cooperative").get<bool>()) sampling_->launch_cooperatively(!request.contains("snapshot"));
   if (const auto cluster = cluster_of(request)) sampling_->launch_in_clusters(*cluster);
   if (request.at("never_restore").get<bool>()) sampling_->never_restore();
 }
 
 Message DeviceServer::answer(const Message& request) {
+  if (other_)
+    if (std::optional<Message> reply = other_(request)) return std::move(*reply);
   const std::string what = request.at("do");
   if (what == "plan") {
     make_plan(request);

@@ -23,9 +23,12 @@ class DeviceServer {
   // The data of a "plan" request, made.
   using MakeData = std::function<std::unique_ptr<LaunchData>(const Message& request)>;
 
+  // A reply to what is not about the GPU; empty: it is.
+  using AnswerOther = std::function<std::optional<Message>(const Message& request)>;
+
   // All outlive it. `l2_bytes`: of the GPU's L2 cache.
   DeviceServer(Channel& channel, const Driver& driver, const NvmlClocks& clocks, std::int64_t l2_bytes,
-               MakeData make_data);
+               MakeData make_data, AnswerOther other = nullptr);
 
   // Answers until the channel closes, the context is lost (both: nothing is returned), or a request says to "end" or to
   // "go on", which is returned.
@@ -44,6 +47,7 @@ class DeviceServer {
   const NvmlClocks& clocks_;
   std::int64_t l2_bytes_;
   MakeData make_data_;
+  AnswerOther other_;
   std::unique_ptr<LaunchData> data_;
   std::optional<DeviceSampling> sampling_;  // of data_
   bool context_is_lost_ = false;

@@ -30,6 +30,7 @@ class ForkServer {
   std::optional<Message> ask(const Message& request, double limit_ms, std::string& how);
   // For a caller that sends and receives on its own, while the server's workers go on.
   Channel& channel() { return server_->channel(); }
+  pid_t pid() const { return server_->pid(); }
   // Ends the server and with it its workers, starts a fresh one, and says how the old one ended.
   std::string restart();
   // Throws Error(internal) when no process can be started.

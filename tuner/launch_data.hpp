@@ -30,6 +30,8 @@ class LaunchData {
   virtual void keep_as_reference() = 0;
   // "out: 1 of 16 elements differ, ..."; empty when nothing does.
   virtual std::string differences(bool bit_by_bit) = 0;
+  // How a person says what is close enough.
+  virtual std::string example_of_tolerance() const = 0;
   // "wrote up to 4 bytes past the end of out"; empty when no guard has changed since the last call. Mends them.
   virtual std::string damage() = 0;
 

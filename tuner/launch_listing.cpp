@@ -25,11 +25,13 @@ ListedShape shape_of(const LaunchEntry& entry) {
   shape.is_sum = entry.other_shapes != 0;
   shape.launches = entry.launches;
   shape.in_graphs = entry.in_graphs;
-  shape.timed = entry.timed;
   shape.replaced = entry.replaced;
-  if (shape.timed > 0)
-    shape.ms = static_cast<double>(entry.timed_ns) * 1e-6 / static_cast<double>(shape.timed) *
-               static_cast<double>(shape.launches);
+  const auto total_ms = [](std::uint64_t ns, std::uint64_t timed, std::uint64_t launches) {
+    return timed == 0 ? 0 : static_cast<double>(ns) * 1e-6 / static_cast<double>(timed) * static_cast<double>(launches);
+  };
+  shape.replaced_ms = total_ms(entry.replaced_timed_ns, entry.replaced_timed, shape.replaced);
+  shape.timed = entry.timed + entry.replaced_timed;
+  shape.ms = shape.replaced_ms + total_ms(entry.timed_ns, entry.timed, shape.launches - shape.replaced);
   return shape;
 }
 
@@ -40,6 +42,7 @@ void add(ListedShape& sum, const ListedShape& other) {
   sum.timed += other.timed;
   sum.replaced += other.replaced;
   sum.ms += other.ms;
+  sum.replaced_ms += other.replaced_ms;
 }
 
 void add(ListedKernel& kernel, const ListedShape& shape) {

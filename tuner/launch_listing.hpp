@@ -39,7 +39,8 @@ struct ListedShape {
   std::uint64_t in_graphs = 0;
   std::uint64_t timed = 0;  // of `launches`
   std::uint64_t replaced = 0;
-  double ms = 0;  // of all launches, as far as those that were timed tell
+  double ms = 0;           // of all launches, as far as those that were timed tell
+  double replaced_ms = 0;  // of those with tuned code
 };
 
 struct ListedKernel {

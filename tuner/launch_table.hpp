@@ -16,9 +16,11 @@ struct LaunchEntry {
   std::uint32_t other_shapes = 0;            // all launches of the kernel for whose shapes there was no room
   std::atomic<std::uint64_t> launches = 0;   // by themselves
   std::atomic<std::uint64_t> in_graphs = 0;  // as nodes of graphs, which are not timed
-  std::atomic<std::uint64_t> timed = 0;      // of `launches`
+  std::atomic<std::uint64_t> timed = 0;      // of `launches` with the program's own code
   std::atomic<std::uint64_t> timed_ns = 0;   // that these took
-  std::atomic<std::uint64_t> replaced = 0;   // of `launches`: by tuned code
+  std::atomic<std::uint64_t> replaced = 0;   // of `launches`: made with tuned code, and timed apart
+  std::atomic<std::uint64_t> replaced_timed = 0;
+  std::atomic<std::uint64_t> replaced_timed_ns = 0;
 };
 
 struct LaunchTable {

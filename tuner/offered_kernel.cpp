@@ -81,11 +81,11 @@ CapturedLaunch offered_launch(const Message& offer) {
   return captured;
 }
 
-void take_memory(Channel& program, CapturedLaunch& captured) {
-  const Message reply = ask(program, {{"do", "copy memory"}});
+void take_memory(Channel& program, CapturedLaunch& captured, bool with_contents) {
+  const Message reply = ask(program, {{"do", with_contents ? "copy memory" : "list memory"}});
   if (reply.contains("failure")) throw Error(ErrorKind::buffer_too_large, reply.at("failure").get<std::string>());
-  captured.memory.descriptor = program.receive_descriptor({});
-  if (captured.memory.descriptor < 0)
+  if (with_contents) captured.memory.descriptor = program.receive_descriptor({});
+  if (with_contents && captured.memory.descriptor < 0)
     throw Error(ErrorKind::gpu_failed, "the copy of the program's memory did not come; did the program end?");
   for (const Message& range : reply.at("ranges"))
     captured.memory.ranges.push_back(

@@ -23,9 +23,9 @@ ProgramSourceFile write_program_source(const Message& source, const std::filesys
 // The shape and the parameters; the memory is not asked for yet.
 CapturedLaunch offered_launch(const Message& offer);
 
-// Takes the program's memory as it is: a file that no one else has, which this process owns from here on. Throws
-// Error(buffer_too_large or gpu_failed) with what the program's side says.
-void take_memory(Channel& program, CapturedLaunch& captured);
+// Where the program's memory lies, and, `with_contents`, a copy of it: a file that no one else has, which this process
+// owns from here on. Throws Error(buffer_too_large or gpu_failed) with what the program's side says.
+void take_memory(Channel& program, CapturedLaunch& captured, bool with_contents);
 
 // The values of variables of the kernel's module.
 std::map<std::string, std::string> take_variables(Channel& program, const std::vector<std::string>& names);

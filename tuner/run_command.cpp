@@ -39,6 +39,20 @@ bool is_meant(const std::string& mangled, const std::string& wanted) {
   return names_kernel(signature, wanted);
 }
 
+// Closes what was opened.
+class DescriptorOwner {
+ public:
+  explicit DescriptorOwner(int descriptor) : descriptor_(descriptor) {}
+  DescriptorOwner(const DescriptorOwner&) = delete;
+  DescriptorOwner& operator=(const DescriptorOwner&) = delete;
+  ~DescriptorOwner() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+ private:
+  int descriptor_;
+};
+
 class Watch {
  public:
   Watch(const RunRequest& request, WatchedProgram& program, Progress& progress)
@@ -145,19 +159,14 @@ class Watch {
     }
     progress_.stage(
         fmt::format("launch {} of {}: copying the program's memory", request_.launch, *tuning.flags.kernel));
-    take_memory(channel, captured);
+    take_memory(channel, captured, !request_.in_process);
+    const DescriptorOwner owner(captured.memory.descriptor);
     if (request_.in_process) {
       captured.context = &channel;
       works_in_program_ = channel.send({{"do", "serve"}});
     }
     tuning.captured = &captured;
-    try {
-      result_.tuned = tune(tuning, progress_);
-    } catch (...) {
-      close(captured.memory.descriptor);
-      throw;
-    }
-    close(captured.memory.descriptor);
+    result_.tuned = tune(tuning, progress_);
   }
 
   Message code_for(int process, const Message& question) {
@@ -196,9 +205,7 @@ class Watch {
     const auto speedup = speedups_.find(kernel.told.name);
     if (kernel.replaced == 0 || speedup == speedups_.end()) return;
     double replaced_ms = 0;
-    for (const ListedShape& shape : kernel.shapes)
-      if (shape.launches > 0)
-        replaced_ms += shape.ms * static_cast<double>(shape.replaced) / static_cast<double>(shape.launches);
+    for (const ListedShape& shape : kernel.shapes) replaced_ms += shape.replaced_ms;
     result_.applied.push_back(
         {kernel.signature, kernel.replaced, speedup->second, replaced_ms * (speedup->second - 1)});
   }

@@ -34,6 +34,7 @@ class SnapshotBuffers final : public LaunchData {
   // "0x7f0040000000 + 4096 (allocation of 65536 bytes): 3 of 16384 float elements differ, ..."; "wrote where the
   // author's code does not: ..." of memory that the reference left alone.
   std::string differences(bool bit_by_bit) override;
+  std::string example_of_tolerance() const override { return "--rtol 1e-5"; }
   std::string damage() override { return ""; }
   void release() override;
 

@@ -51,13 +51,15 @@ void SnapshotMemory::make(const SnapshotPlan& plan) {
       throw Error(ErrorKind::internal,
                   fmt::format("two captured allocations lie over each other at {:#x}", ranges_[i].address));
   if (ranges_.empty()) return;
+  // Before the file is mapped, which the system would put wherever there is room.
+  if (!plan.in_place) reserve_addresses();
   if (plan.descriptor >= 0)
     map_file(plan.descriptor);
   else if (plan.in_place)
     copy_to_host();
   else
     throw Error(ErrorKind::internal, "a captured launch without the file of its memory");
-  if (!plan.in_place) map_at_addresses();
+  if (!plan.in_place) fill_addresses();
 }
 
 void SnapshotMemory::map_file(int descriptor) {
@@ -82,14 +84,14 @@ bool SnapshotMemory::reserve(const Reservation& place) const {
   return driver_.reserve_at(place.begin, place.bytes(), got).ok() && got == place.begin;
 }
 
-void SnapshotMemory::map_at_addresses() const {
+void SnapshotMemory::reserve_addresses() {
   if (const std::string why_not = driver_.why_no_chosen_addresses(); !why_not.empty())
     throw Error(ErrorKind::gpu_failed, why_not + "; try --in-process");
   std::int64_t unit = 0;
   require(driver_.mapping_unit(unit), "reading the unit of memory mappings");
-  const std::vector<Reservation> pages = reservations_of(ranges_, unit);
+  pages_ = reservations_of(ranges_, unit);
   std::int64_t needed = 0;
-  for (const Reservation& part : pages) needed += part.bytes();
+  for (const Reservation& part : pages_) needed += part.bytes();
   std::int64_t free = 0;
   require(driver_.free_memory(free), "reading the free memory");
   if (needed > free)
@@ -102,7 +104,7 @@ void SnapshotMemory::map_at_addresses() const {
   for (const Reservation& place : reservations_of(ranges_, std::max(unit, kPlaceBytes))) {
     if (reserve(place)) continue;
     // Something of this process's lies in the rest of the place.
-    for (const Reservation& part : pages)
+    for (const Reservation& part : pages_)
       if (part.begin >= place.begin && part.end <= place.end && !reserve(part))
         throw Error(
             ErrorKind::gpu_failed,
@@ -110,7 +112,10 @@ void SnapshotMemory::map_at_addresses() const {
                         "replays the launch; try --in-process",
                         part.bytes() >> 20, part.begin));
   }
-  for (const Reservation& part : pages)
+}
+
+void SnapshotMemory::fill_addresses() const {
+  for (const Reservation& part : pages_)
     require(driver_.map_memory(part.begin, part.bytes()),
             fmt::format("mapping {} MiB at {:#x}", part.bytes() >> 20, part.begin));
   for (const SnapshotRange& range : ranges_)

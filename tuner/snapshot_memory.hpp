@@ -36,12 +36,14 @@ class SnapshotMemory {
 
  private:
   void map_file(int descriptor);
-  void map_at_addresses() const;
+  void reserve_addresses();
+  void fill_addresses() const;
   bool reserve(const Reservation& place) const;
   void copy_to_host();
 
   const Driver& driver_;
   std::vector<SnapshotRange> ranges_;  // each one's place in host_ is its file_offset
+  std::vector<Reservation> pages_;     // that hold the ranges
   char* host_ = nullptr;
   std::size_t host_bytes_ = 0;
 };

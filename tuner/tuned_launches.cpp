@@ -6,7 +6,6 @@
 #include "captured_launch.hpp"
 #include "cubin.hpp"
 #include "key.hpp"
-#include "store.hpp"
 #include "stored_code.hpp"
 
 namespace regtune {
@@ -14,14 +13,16 @@ namespace regtune {
 TunedLaunches::TunedLaunches(std::filesystem::path cache) : cache_(std::move(cache)) {}
 
 // The newest first.
-std::vector<TunedLaunches::Stored> TunedLaunches::stored(const std::string& kernel, const std::string& image,
-                                                         const std::string& gpu) const {
-  std::vector<Stored> found;
-  std::optional<Store> store = image.empty() ? std::nullopt : Store::open_existing(cache_);
-  if (!store) return found;
-  for (const StoredRun& run : store->list(kernel)) {
+const std::vector<TunedLaunches::Stored>& TunedLaunches::stored(const std::string& kernel, const std::string& image,
+                                                                const std::string& gpu) {
+  const auto [known, is_new] = answered_.try_emplace({kernel, image, gpu});
+  std::vector<Stored>& found = known->second;
+  if (!is_new || image.empty()) return found;
+  if (!store_) store_ = Store::open_existing(cache_);
+  if (!store_) return found;
+  for (const StoredRun& run : store_->list(kernel)) {
     if (run.kernel != kernel || gpu_model_key(run.gpu.name) != gpu_model_key(gpu)) continue;
-    std::optional<TuningRecord> record = store->load(run.id);
+    std::optional<TuningRecord> record = store_->load(run.id);
     if (!record) continue;
     const std::optional<CapturedFacts> facts = captured_facts(record->description);
     if (facts && facts->image == image && facts->outputs_compared) found.push_back({std::move(*record), *facts});
@@ -31,7 +32,7 @@ std::vector<TunedLaunches::Stored> TunedLaunches::stored(const std::string& kern
 
 std::optional<std::vector<IntegerPlace>> TunedLaunches::integers(const std::string& kernel, const std::string& image,
                                                                  const std::string& gpu) {
-  const std::vector<Stored> runs = stored(kernel, image, gpu);
+  const std::vector<Stored>& runs = stored(kernel, image, gpu);
   if (runs.empty()) return {};
   return runs.front().facts.integers;
 }

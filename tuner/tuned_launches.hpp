@@ -3,13 +3,16 @@
 // same shape and integers, on this model of GPU, with all outputs compared, and whose code is stored. Reads the cache,
 // and never writes it.
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "captured_text.hpp"
 #include "record.hpp"
+#include "store.hpp"
 
 namespace regtune {
 
@@ -39,9 +42,12 @@ class TunedLaunches {
     TuningRecord record;
     CapturedFacts facts;
   };
-  std::vector<Stored> stored(const std::string& kernel, const std::string& image, const std::string& gpu) const;
+  using Question = std::tuple<std::string, std::string, std::string>;  // kernel, image, GPU
+  const std::vector<Stored>& stored(const std::string& kernel, const std::string& image, const std::string& gpu);
 
   std::filesystem::path cache_;
+  std::optional<Store> store_;                        // opened at the first question
+  std::map<Question, std::vector<Stored>> answered_;  // a program waits for each answer
 };
 
 }  // namespace regtune
