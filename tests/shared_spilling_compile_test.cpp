@@ -100,7 +100,7 @@ class SharedSpillingCompile : public NvrtcTest {
     SweepScope scope{false, {}, false};
     scope.levers.shared_spilling = true;
     const TuningPlan plan =
-        plan_tuning(unit, launch, signature, first, gpu_limits(9, 0).value(), scope, pool.identity());
+        plan_tuning(unit, launch, nullptr, signature, first, gpu_limits(9, 0).value(), scope, pool.identity());
     spilling_trials =
         static_cast<std::size_t>(std::count_if(plan.trials.begin(), plan.trials.end(), [](const Trial& trial) {
           return trial.variant.choice.spills_to_shared;
