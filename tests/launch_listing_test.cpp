@@ -174,7 +174,7 @@ std::vector<ListedKernel> three_kernels() {
 
 TEST(LaunchListing, NamesSharesLaunchesAndLocalMemory) {
   const std::string text = listing_text(three_kernels(), 0);
-  EXPECT_TRUE(holds(text, "4 kernels, 15 launches, 100.0 ms in kernels that were launched by themselves"));
+  EXPECT_TRUE(holds(text, "4 kernels, 15 launches, 100 ms in kernels that were launched by themselves"));
   EXPECT_TRUE(holds(text, " 75.0 %    75.0 ms  hot(float*)\n"));
   EXPECT_TRUE(holds(text, "255 registers, 48 bytes of local memory per thread"));
   EXPECT_TRUE(holds(text, "12 launches in graphs"));
