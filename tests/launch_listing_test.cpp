@@ -162,7 +162,7 @@ std::vector<ListedKernel> three_kernels() {
   listing.add_kernel(0, told(1, "_Z3hotPf", 128));
   listing.add_kernel(0, spilling);
   listing.add_kernel(0, own);
-  listing.add_kernel(0, told(4, "_Z4graphPf"));
+  listing.add_kernel(0, told(4, "_Z5graphPf"));
   Counts counts;
   counts.timed(counts.add(1, 4, 1), 1, 75'000'000);
   counts.timed(counts.add(2, 4, 1), 1, 24'000'000);
