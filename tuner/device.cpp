@@ -31,6 +31,8 @@ double copy_limit_ms(const WorkloadPlan& plan) {
   return bytes / kCopiedBytesPerMs;
 }
 
+constexpr int kMostLayouts = 5;
+
 // How device_code.cu spells an element type.
 std::string device_type(ElementType type) {
   if (type == ElementType::f16) return "half_bits";
@@ -53,7 +55,9 @@ constexpr const char* kPurposes[] = {"fill", "compare", "show"};
 constexpr const char* kServeProfiled = "--serve-profiled";
 
 // Becomes the profiler, which starts this program with our end of the channel. Returns when that fails.
-void start_under(const std::vector<std::string>& profiler, const Channel& channel, int ordinal) {
+// Without one this program alone, whose memory lies elsewhere than in a fork. `captured_file`: the descriptor of a
+// captured program's memory, or -1.
+void start_under(const std::vector<std::string>& profiler, const Channel& channel, int ordinal, int captured_file) {
   std::error_code ignored;
   std::vector<std::string> words = profiler;
   words.push_back(std::filesystem::read_symlink("/proc/self/exe", ignored).string());
@@ -62,6 +66,7 @@ void start_under(const std::vector<std::string>& profiler, const Channel& channe
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   fcntl(channel.descriptor(), F_SETFD, 0);  // stays open in the program that is started
+  if (captured_file >= 0) fcntl(captured_file, F_SETFD, 0);
   if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0) {
     dup2(nowhere, STDOUT_FILENO);  // our own output is the report, or JSON
     close(nowhere);
@@ -99,10 +104,10 @@ std::string Device::how_it_ended() {
 
 void Device::start() {
   worker_ = std::make_unique<Worker>([this](Channel& channel) {
-    if (profiler_.empty())
+    if (profiler_.empty() && !in_new_layout_)
       serve_device(channel, ordinal_);
     else
-      start_under(profiler_, channel, ordinal_);
+      start_under(profiler_, channel, ordinal_, captured_file_);
   });
   asked_ = false;
   loaded_.clear();
@@ -152,11 +157,27 @@ void Device::prepare(const WorkloadPlan& plan, const CompiledCode& device_code, 
   plan_request_["device_code"] = binary(device_code.cubin);
   plan_request_["functions"] = functions;
   plan_request_["never_restore"] = never_restore;
-  const Message reply = ask(plan_request_, kStartLimitMs + captured_ms_);
+  captured_file_ = plan.snapshot ? plan.snapshot->descriptor : -1;
+  const Message reply = ask_for_plan();
   if (!reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed,
                 fmt::format("making the buffers on the GPU failed; choose smaller sizes, or end what else uses it: {}",
                             reply.dump()));
+}
+
+// Whether a captured program's addresses are free depends on where the system has put this process's own memory: a
+// process that is started anew has it elsewhere.
+Message Device::ask_for_plan() {
+  for (int layouts = 1;; ++layouts) {
+    try {
+      return ask(plan_request_, kStartLimitMs + captured_ms_);
+    } catch (const Error& failure) {
+      if (captured_file_ < 0 || failure.kind() != ErrorKind::gpu_failed || layouts == kMostLayouts) throw;
+    }
+    in_new_layout_ = true;
+    start();
+    if (!state()) throw Error(ErrorKind::gpu_failed, fmt::format("GPU {}: {}", ordinal_, why_not_));
+  }
 }
 
 void Device::restart(const std::string& why) {
@@ -171,7 +192,7 @@ void Device::restart(const std::string& why) {
   if (!state())
     throw Error(ErrorKind::gpu_failed,
                 "the GPU did not come back after a fault; look at dmesg and nvidia-smi: " + why_not_);
-  if (const Message reply = ask(plan_request_, kStartLimitMs + captured_ms_); !reply.contains("ok"))
+  if (const Message reply = ask_for_plan(); !reply.contains("ok"))
     throw Error(ErrorKind::gpu_failed,
                 "making the buffers again after a fault failed; look at dmesg and nvidia-smi: " + reply.dump());
   if (reference_) run_reference();

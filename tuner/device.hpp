@@ -64,6 +64,7 @@ class Device final : public Bench {
   std::string how_it_ended();
   Message ask(const Message& request, double limit_ms);
   void start();
+  Message ask_for_plan();
   void restart(const std::string& why);
   std::optional<Shot> load(const Candidate& candidate);
   Shot launch(const char* what, const Candidate& candidate);
@@ -79,6 +80,8 @@ class Device final : public Bench {
   std::optional<GpuState> state_;
   std::string why_not_;
   Message plan_request_;
+  int captured_file_ = -1;      // of a captured launch; -1: none
+  bool in_new_layout_ = false;  // the child is a program that was started anew
   double timeout_ms_ = 10000;
   double captured_ms_ = 0;  // what moving all of a captured launch's memory to or from the host may take
   std::optional<Candidate> reference_;
