@@ -114,13 +114,16 @@ void SnapshotMemory::reserve_addresses() {
     for (const Reservation& part : pages_)
       if (part.begin >= place.begin && part.end <= place.end) parts.push_back(part);
     if (reserve_all(parts) || reserve_all({place})) continue;
-    DeviceAddress got = 0;
-    const CudaStatus status = driver_.reserve_at(parts.front().begin, parts.front().bytes(), got);
-    throw Error(ErrorKind::gpu_failed,
-                fmt::format("the {} MiB at {:#x}, where the application has its data, are taken in the process that "
-                            "replays the launch ({}); try --in-process",
-                            parts.front().bytes() >> 20, parts.front().begin,
-                            status.ok() ? fmt::format("the driver gives {:#x} instead", got) : status.text));
+    for (const Reservation& part : parts) {
+      DeviceAddress got = 0;
+      const CudaStatus status = driver_.reserve_at(part.begin, part.bytes(), got);
+      if (status.ok() && got == part.begin) continue;
+      throw Error(ErrorKind::gpu_failed,
+                  fmt::format("the {} MiB at {:#x}, where the application has its data, are taken in the process that "
+                              "replays the launch ({}); try --in-process",
+                              part.bytes() >> 20, part.begin,
+                              status.ok() ? fmt::format("the driver gives {:#x} instead", got) : status.text));
+    }
   }
 }
 
