@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "driver_functions.hpp"
@@ -76,7 +77,8 @@ CUresult watch_launch(const Launch& launch) {
   LaunchEntry& entry = *watched->entry;
   const std::uint64_t before = entry.launches.fetch_add(1, std::memory_order_relaxed);
   CUfunction function = launch.function;
-  if (watched->kernel->interest == Interest::tuned) offer_launch(launch, *watched);
+  if (watched->kernel->interest == Interest::tuned)
+    if (const std::optional<CUresult> launched = offer_launch(launch, *watched)) return *launched;
   if (watched->kernel->interest == Interest::replaced) {
     if (const CUfunction tuned = replacement_of(launch, *watched)) {
       function = tuned;

@@ -45,40 +45,69 @@ Message list_memory() {
   return {{"ranges", ranges}};
 }
 
-// The bytes of every allocation, one behind the other. The reply says where each lies; the file goes to regtune.
-Message copy_memory(int& descriptor) {
-  const std::vector<Allocation> allocations = allocations_here();
-  std::int64_t total = 0;
-  for (const Allocation& allocation : allocations) total += static_cast<std::int64_t>(allocation.bytes);
-  const std::int64_t available = available_host_bytes();
-  if (available > 0 && total > available / 10 * 9)
-    return {{"failure", fmt::format("the program holds {} MiB of the GPU's memory, and the host has {} MiB free for a "
-                                    "copy of it; a smaller problem needs less",
-                                    total >> 20, available >> 20)}};
-  descriptor = memfd_create("regtune memory", MFD_CLOEXEC);
-  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(total, 1));
-  if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(size)) != 0)
-    return {{"failure", "no memory for a copy of the program's memory"}};
-  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
-  if (memory == MAP_FAILED) return {{"failure", "no memory for a copy of the program's memory"}};
-  Message ranges = Message::array();
-  std::int64_t offset = 0;
-  Message reply;
-  for (const Allocation& allocation : allocations) {
-    const CUresult code =
-        driver().cuMemcpyDtoH_call(static_cast<char*>(memory) + offset, allocation.address, allocation.bytes);
-    if (code != CUDA_SUCCESS) {
-      reply = {{"failure", why_not(code, fmt::format("copying the {} bytes at {:#x} to the host", allocation.bytes,
-                                                     allocation.address))}};
-      break;
-    }
-    ranges.push_back({allocation.address, allocation.bytes, offset});
-    offset += static_cast<std::int64_t>(allocation.bytes);
+// A file of the program's memory: what is there before the launch, and behind it what the launch leaves.
+class MemoryCopy {
+ public:
+  MemoryCopy() = default;
+  MemoryCopy(const MemoryCopy&) = delete;
+  MemoryCopy& operator=(const MemoryCopy&) = delete;
+  ~MemoryCopy() {
+    if (memory_ != MAP_FAILED) munmap(memory_, size_);
+    if (descriptor_ >= 0) close(descriptor_);
   }
-  munmap(memory, size);
-  if (reply.is_null()) reply = {{"ranges", ranges}, {"bytes", total}};
-  return reply;
-}
+
+  int descriptor() const { return descriptor_; }
+
+  // The bytes of every allocation, one behind the other. The reply says where each lies.
+  Message before() {
+    allocations_ = allocations_here();
+    for (const Allocation& allocation : allocations_) total_ += static_cast<std::int64_t>(allocation.bytes);
+    const std::int64_t available = available_host_bytes();
+    if (available > 0 && 2 * total_ > available / 10 * 9)
+      return {{"failure", fmt::format("the program holds {} MiB of the GPU's memory, and the host has {} MiB free for "
+                                      "two copies of it; a smaller problem needs less",
+                                      total_ >> 20, available >> 20)}};
+    descriptor_ = memfd_create("regtune memory", MFD_CLOEXEC);
+    size_ = static_cast<std::size_t>(std::max<std::int64_t>(2 * total_, 1));
+    if (descriptor_ >= 0 && ftruncate(descriptor_, static_cast<off_t>(size_)) == 0)
+      memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    if (memory_ == MAP_FAILED) return {{"failure", "no memory for a copy of the program's memory"}};
+    if (const std::string failure = copy_to(0); !failure.empty()) return {{"failure", failure}};
+    Message ranges = Message::array();
+    std::int64_t offset = 0;
+    for (const Allocation& allocation : allocations_) {
+      ranges.push_back({allocation.address, allocation.bytes, offset});
+      offset += static_cast<std::int64_t>(allocation.bytes);
+    }
+    return {{"ranges", ranges}, {"bytes", total_}};
+  }
+
+  Message after() {
+    if (memory_ == MAP_FAILED) return {{"failure", "the memory before the launch was not copied"}};
+    if (const std::string failure = copy_to(total_); !failure.empty()) return {{"failure", failure}};
+    return {{"ok", true}};
+  }
+
+ private:
+  // "" or why it cannot be done.
+  std::string copy_to(std::int64_t offset) const {
+    for (const Allocation& allocation : allocations_) {
+      const CUresult code =
+          driver().cuMemcpyDtoH_call(static_cast<char*>(memory_) + offset, allocation.address, allocation.bytes);
+      if (code != CUDA_SUCCESS)
+        return why_not(code,
+                       fmt::format("copying the {} bytes at {:#x} to the host", allocation.bytes, allocation.address));
+      offset += static_cast<std::int64_t>(allocation.bytes);
+    }
+    return "";
+  }
+
+  std::vector<Allocation> allocations_;
+  std::int64_t total_ = 0;
+  int descriptor_ = -1;
+  void* memory_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
 
 // The module's variables of these names, as they are now. One that is not there is left out.
 Message copy_variables(const Message& names, const WatchedKernel& kernel) {
@@ -140,23 +169,28 @@ Message offer_of(const Launch& launch, const WatchedShape& watched) {
           {"host_pointers", host_pointers(block)}};
 }
 
-// Until regtune lets the program go on, or is gone.
-void answer(SupervisorLink& link, const WatchedKernel& kernel) {
+// Until regtune lets the program go on, or is gone. What became of the launch, where regtune wanted it made.
+std::optional<CUresult> answer(SupervisorLink& link, const Launch& launch, const WatchedKernel& kernel) {
   Channel& channel = link.channel();
+  MemoryCopy copy;
+  std::optional<CUresult> launched;
   while (true) {
     const Channel::Received received = channel.receive();
-    if (received.state != Channel::State::message) return;
+    if (received.state != Channel::State::message) return launched;
     const std::string what = received.message.value("do", "");
     if (what == "copy memory") {
-      int descriptor = -1;
-      const Message reply = copy_memory(descriptor);
+      const Message reply = copy.before();
       channel.send(reply);
-      if (!reply.contains("failure")) channel.send_descriptor(descriptor);
-      if (descriptor >= 0) close(descriptor);
+      if (!reply.contains("failure")) channel.send_descriptor(copy.descriptor());
     } else if (what == "list memory") {
       channel.send(list_memory());
     } else if (what == "copy variables") {
       channel.send(copy_variables(received.message.at("names"), kernel));
+    } else if (what == "launch" && !launched) {
+      launched = launch_as_asked(launch, launch.function);
+      const CUresult ended = *launched == CUDA_SUCCESS ? driver().cuCtxSynchronize_call() : *launched;
+      channel.send(ended == CUDA_SUCCESS ? copy.after()
+                                         : Message{{"failure", why_not(ended, "the program's own launch")}});
     } else {
       // "go on" ends this too, once regtune has worked here.
       if (what == "serve")
@@ -164,24 +198,26 @@ void answer(SupervisorLink& link, const WatchedKernel& kernel) {
           if (request.at("do") != "copy variables") return std::nullopt;
           return copy_variables(request.at("names"), kernel);
         });
-      return;
+      return launched;
     }
   }
 }
 
 }  // namespace
 
-void offer_launch(const Launch& launch, WatchedShape& watched) {
+std::optional<CUresult> offer_launch(const Launch& launch, WatchedShape& watched) {
   WatchedKernel& kernel = *watched.kernel;
-  if (was_offered || ++kernel.matching_launches != kernel.offered_launch) return;
+  if (was_offered || ++kernel.matching_launches != kernel.offered_launch) return {};
   SupervisorLink* const link = SupervisorLink::of_this_process();
-  if (!link) return;
+  if (!link) return {};
   const std::lock_guard lock(link->mutex());
-  if (was_offered.exchange(true)) return;
+  if (was_offered.exchange(true)) return {};
+  std::optional<CUresult> launched;
   is_tuning = true;
   if (driver().cuCtxSynchronize_call() == CUDA_SUCCESS && link->channel().send(offer_of(launch, watched)))
-    answer(*link, kernel);
+    launched = answer(*link, launch, kernel);
   is_tuning = false;
+  return launched;
 }
 
 void wait_while_a_launch_is_tuned() {

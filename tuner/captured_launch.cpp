@@ -116,7 +116,8 @@ WorkloadPlan captured_workload(const CapturedLaunch& captured, const KernelSigna
   plan.cooperative = captured.is_cooperative;
   plan.snapshot = captured.memory;
   tell_types(*plan.snapshot, signature);
-  plan.snapshot->variables = filled_variables(captured, variables);
+  plan.snapshot->variables = filled_variables(captured, variables);  // before the launch can change them
+  if (captured.launched) captured.launched();
   plan.snapshot->in_place = captured.context != nullptr;
   if (plan.snapshot->in_place) plan.snapshot->descriptor = -1;  // a number of this process's
   plan.sizes =
@@ -137,7 +138,8 @@ WorkloadPlan captured_workload(const CapturedLaunch& captured, const KernelSigna
 }
 
 CapturedFacts facts_of(const CapturedLaunch& captured, const KernelSignature& signature) {
-  return {captured.program, captured.launch, captured.image, captured.host_pointers == 0,
+  const bool is_certain = captured.source_is_certain || captured.launched;
+  return {captured.program, captured.launch, captured.image, captured.host_pointers == 0 && is_certain,
           integers_of(signature, captured.memory)};
 }
 

@@ -30,7 +30,11 @@ struct CapturedLaunch {
   std::string image;
   // Asks the program for the values of its module's variables; one that it lacks is left out.
   std::function<std::map<std::string, std::string>(const std::vector<std::string>&)> variables;
-  Channel* context = nullptr;  // where launches are made in the program itself; nullptr: in a process of ours
+  // Lets the program make its launch, and puts what it left behind the copy of its memory: what the code made of the
+  // source must compute too. Empty: nobody can tell.
+  std::function<void()> launched;
+  bool source_is_certain = false;  // the program compiled the very text that is tuned
+  Channel* context = nullptr;      // where launches are made in the program itself; nullptr: in a process of ours
 };
 
 // The plan to make it again with codes of that signature, whose module has these variables. The sizes are those by

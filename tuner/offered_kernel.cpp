@@ -92,6 +92,12 @@ void take_memory(Channel& program, CapturedLaunch& captured, bool with_contents)
         {range.at(0).get<std::uint64_t>(), range.at(1).get<std::int64_t>(), range.at(2).get<std::int64_t>()});
 }
 
+void let_launch(Channel& program) {
+  const Message reply = ask(program, {{"do", "launch"}});
+  if (reply.contains("failure"))
+    throw Error(ErrorKind::gpu_failed, reply.at("failure").get<std::string>() + "; does the program run by itself?");
+}
+
 std::map<std::string, std::string> take_variables(Channel& program, const std::vector<std::string>& names) {
   std::map<std::string, std::string> values;
   const Message reply = ask(program, {{"do", "copy variables"}, {"names", names}});

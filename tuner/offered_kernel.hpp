@@ -27,6 +27,10 @@ CapturedLaunch offered_launch(const Message& offer);
 // owns from here on. Throws Error(buffer_too_large or gpu_failed) with what the program's side says.
 void take_memory(Channel& program, CapturedLaunch& captured, bool with_contents);
 
+// The program makes its launch, and what it left is copied behind the memory as it was before. Throws
+// Error(gpu_failed).
+void let_launch(Channel& program);
+
 // The values of variables of the kernel's module.
 std::map<std::string, std::string> take_variables(Channel& program, const std::vector<std::string>& names);
 

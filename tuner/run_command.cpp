@@ -70,10 +70,18 @@ class Watch {
       try {
         tune_launch(channel, *kernel, offer);
       } catch (const Error& failure) {
-        note(fmt::format("{} was not tuned: {}", demangle(kernel->name), failure.what()));
+        note(fmt::format("{} was not tuned: {}{}", demangle(kernel->name), failure.what(), advice_for(failure)));
       }
     }
     let_go_on(channel);
+  }
+
+  // A replay has the program's memory, and nothing else that is the program's.
+  std::string advice_for(const Error& failure) const {
+    const bool may_be_replay = failure.kind() == ErrorKind::gpu_failed && !request_.in_process;
+    return may_be_replay ? ". Textures and the host's memory are not there in the process that replays the launch; "
+                           "--in-process makes it in the program itself"
+                         : "";
   }
 
   // In the program's own context it first puts everything back, and says so.
@@ -94,6 +102,8 @@ class Watch {
     captured.memory.absolute_tolerance = request_.absolute_tolerance;
     captured.memory.relative_tolerance = request_.relative_tolerance;
     captured.variables = [&channel](const std::vector<std::string>& names) { return take_variables(channel, names); };
+    if (!request_.in_process) captured.launched = [&channel] { let_launch(channel); };
+    captured.source_is_certain = !request_.source;
     TuneRequest tuning = request_.tuning;
     tuning.device = kernel.device;
     tuning.flags.kernel = kernel_name(kernel.name);
@@ -114,6 +124,17 @@ class Watch {
     }
     tuning.captured = &captured;
     result_.tuned = tune(tuning, progress_);
+    compare_registers(kernel, result_.tuned->record);
+  }
+
+  // What the program runs was compiled by its own compiler.
+  void compare_registers(const ToldKernel& kernel, const TuningRecord& record) {
+    const auto& facts = record.trials.front().facts;
+    if (!facts || facts->registers_per_thread == kernel.registers_per_thread) return;
+    note(
+        fmt::format("the program's own code has {} registers, and {} gives the author's text {}: other versions or "
+                    "options (see --option) make other codes, and gains are over the latter",
+                    kernel.registers_per_thread, record.compiler, facts->registers_per_thread));
   }
 
   Message code_for(int process, const Message& question) {

@@ -98,6 +98,11 @@ const char* SnapshotBuffers::initial_of(std::size_t chunk) const {
   return memory_.initial(range) + (chunks_[chunk].address - range.address);
 }
 
+const char* SnapshotBuffers::result_of(std::size_t chunk) const {
+  const SnapshotRange& range = memory_.ranges()[range_of_[chunk]];
+  return memory_.result(range) + (chunks_[chunk].address - range.address);
+}
+
 // Requires: of one range.
 std::int64_t SnapshotBuffers::bytes_of_chunks(std::size_t first, std::size_t chunks) const {
   const Chunk& last = chunks_[first + chunks - 1];
@@ -201,9 +206,41 @@ void SnapshotBuffers::restore() {
   }
 }
 
+std::vector<std::size_t> SnapshotBuffers::chunks_that_the_application_changed() const {
+  std::vector<std::size_t> changed;
+  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk)
+    if (std::memcmp(initial_of(chunk), result_of(chunk), chunks_[chunk].bytes) != 0) changed.push_back(chunk);
+  return changed;
+}
+
+// What the author's code has left now against what the application's own launch did: the reference for a moment.
+void SnapshotBuffers::require_result_of_application() {
+  follow(chunks_that_the_application_changed());
+  std::vector<std::size_t> followed;
+  for (const Run& run : runs_) {
+    const char* const left = result_of(run.first);
+    if (run.reference != 0)
+      require(driver_.copy_to_device(run.reference, left, run.bytes), "copying the application's result");
+    else
+      std::memcpy(run.host_reference, left, static_cast<std::size_t>(run.bytes));
+    for (std::size_t i = 0; i < run.chunks; ++i) followed.push_back(run.first + i);
+  }
+  std::vector<Finding> findings;
+  for (const Piece& piece : pieces_of(followed)) compare(piece, false, findings);
+  if (findings.empty()) return;
+  throw Error(
+      ErrorKind::bad_launch,
+      fmt::format("the code that was made of the source does not compute what the program's own launch did ({}): "
+                  "is it the source that the program was built from, with its options (-D, "
+                  "--option=-use_fast_math)? Where results differ from launch to launch, say what is close "
+                  "enough: --rtol 1e-5",
+                  text_of(findings)));
+}
+
 void SnapshotBuffers::keep_as_reference() {
   reference_sums_ = sums();
   follow(chunks_that_differ(reference_sums_, initial_sums_));
+  if (memory_.has_result()) require_result_of_application();
   for (const Run& run : runs_) {
     const DeviceAddress source = chunks_[run.first].address;
     require(run.reference != 0 ? driver_.copy_on_device_async(run.reference, source, run.bytes)
@@ -284,6 +321,10 @@ std::string SnapshotBuffers::differences(bool bit_by_bit) {
   follow(differing);
   std::vector<Finding> findings;
   for (const Piece& piece : pieces_of(differing)) compare(piece, bit_by_bit, findings);
+  return text_of(findings);
+}
+
+std::string SnapshotBuffers::text_of(const std::vector<Finding>& findings) const {
   std::string text;
   for (std::size_t i = 0; i < std::min(findings.size(), kMostFindings); ++i)
     text += (i == 0 ? "" : "; ") + text_of(findings[i]);

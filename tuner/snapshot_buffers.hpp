@@ -67,6 +67,9 @@ class SnapshotBuffers final : public LaunchData {
   Sums sums() const;
   std::vector<std::size_t> chunks_that_differ(const Sums& a, const Sums& b) const;
   const char* initial_of(std::size_t chunk) const;
+  const char* result_of(std::size_t chunk) const;
+  std::vector<std::size_t> chunks_that_the_application_changed() const;
+  void require_result_of_application();
   std::int64_t bytes_of_chunks(std::size_t first, std::size_t chunks) const;
   void follow(const std::vector<std::size_t>& chunks);
   DeviceAddress room_on_device(std::int64_t bytes) const;
@@ -75,6 +78,7 @@ class SnapshotBuffers final : public LaunchData {
   void compare(const Piece& piece, bool bit_by_bit, std::vector<Finding>& findings) const;
   ElementDifference compare_elements(const Piece& piece, ElementType type, const Tolerance& tolerance) const;
   std::string text_of(const Finding& finding) const;
+  std::string text_of(const std::vector<Finding>& findings) const;
 
   const Driver& driver_;
   OwnCode own_code_;

@@ -69,7 +69,8 @@ void SnapshotMemory::map_file(int descriptor) {
   if (fstat(descriptor, &file) != 0 || file.st_size < needed)
     throw Error(ErrorKind::internal, fmt::format("the captured memory takes {} bytes and its file has {}", needed,
                                                  static_cast<std::int64_t>(file.st_size)));
-  host_bytes_ = static_cast<std::size_t>(needed);
+  const bool has_result = file.st_size >= 2 * needed;
+  host_bytes_ = static_cast<std::size_t>(has_result ? 2 * needed : needed);
   void* const mapped = mmap(nullptr, host_bytes_, PROT_READ, MAP_SHARED, descriptor, 0);
   if (mapped == MAP_FAILED)
     throw Error(
@@ -77,6 +78,7 @@ void SnapshotMemory::map_file(int descriptor) {
         fmt::format("the file of the captured memory cannot be mapped; end what else uses the host's memory: {}",
                     std::strerror(errno)));
   host_ = static_cast<char*>(mapped);
+  if (has_result) result_ = host_ + needed;
 }
 
 bool SnapshotMemory::reserve(const Reservation& place) const {

@@ -33,6 +33,9 @@ class SnapshotMemory {
   const std::vector<SnapshotRange>& ranges() const { return ranges_; }
   // What lay at the start of a range before the launch.
   const char* initial(const SnapshotRange& range) const { return host_ + range.file_offset; }
+  // Whether the file has what the application's own launch left, too, behind what was there before it; and that.
+  bool has_result() const { return result_ != nullptr; }
+  const char* result(const SnapshotRange& range) const { return result_ + range.file_offset; }
 
  private:
   void map_file(int descriptor);
@@ -46,6 +49,7 @@ class SnapshotMemory {
   std::vector<Reservation> pages_;     // that hold the ranges
   char* host_ = nullptr;
   std::size_t host_bytes_ = 0;
+  const char* result_ = nullptr;  // within host_
 };
 
 }  // namespace regtune
