@@ -10,6 +10,7 @@
 #include "offered_kernel.hpp"
 #include "regtune/error.hpp"
 #include "scratch_folder.hpp"
+#include "signature.hpp"
 #include "source.hpp"
 #include "terminal.hpp"
 #include "tuned_launches.hpp"
