@@ -66,7 +66,7 @@ TEST(Source, AFolderMeansTheOneSourceInIt) {
   const Source source = read_source(folder.path());
   EXPECT_EQ(source.path, folder.path() / "scale.cu");
   EXPECT_EQ(source.text, "code\n");
-  EXPECT_EQ(launch_description(source, {}).kernel, "scale") << "its side file is read";
+  EXPECT_EQ(launch_description(source, DescriptionFlags{}).kernel, "scale") << "its side file is read";
   folder.write("other.cu", "");
   try {
     read_source(folder.path());

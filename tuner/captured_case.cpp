@@ -29,9 +29,6 @@ Expression number(std::string text) {
   return {std::move(text), {}};
 }
 
-// What the launch writes, in the words of every refusal.
-constexpr const char* kTuneInProgram = "tune it inside the program: regtune run";
-
 class CaseOfLaunch {
  public:
   CaseOfLaunch(const CapturedLaunch& captured, const KernelSignature& signature)
@@ -42,9 +39,9 @@ class CaseOfLaunch {
     for (const KernelParameter& parameter : signature_.parameters) add_parameter(parameter);
     for (const auto& [name, bytes] : variables) add_variable(name, bytes);
     if (captured_.host_pointers > 0)
-      throw Error(ErrorKind::bad_launch,
-                  fmt::format("a parameter of {} points into the host's memory, which no description can hold; {}",
-                              signature_.display, kTuneInProgram));
+      throw Error(ErrorKind::bad_launch, fmt::format("a parameter of {} points into the host's memory, which no "
+                                                     "description can hold; tune it inside the program: regtune run",
+                                                     signature_.display));
     for (CaseBuffer& buffer : case_.buffers) measure(buffer);
     for (const CaseBuffer& buffer : case_.buffers) describe(buffer);
     return std::move(case_);
@@ -71,9 +68,9 @@ class CaseOfLaunch {
     const auto size = static_cast<std::size_t>(parameter.size_bytes);
     const std::string bytes = memory_.parameter_block.substr(static_cast<std::size_t>(parameter.offset_bytes), size);
     if (is_texture_type(parameter.type) || is_tensor_map_type(parameter.type))
-      throw Error(ErrorKind::bad_launch,
-                  fmt::format("parameter {} of {} is a {}, whose data nobody sees from outside; {}", parameter.name,
-                              signature_.display, parameter.type, kTuneInProgram));
+      throw Error(ErrorKind::bad_launch, fmt::format("parameter {} of {} is a {}, whose data nobody sees from outside; "
+                                                     "tune it inside the program: regtune run",
+                                                     parameter.name, signature_.display, parameter.type));
     ArgumentDescription argument;
     // A name that the text does not show is nobody's: the position is.
     const std::size_t position = case_.description.arguments.size();
@@ -86,10 +83,12 @@ class CaseOfLaunch {
     else if (may_be_pointer && allocation_of(memory_, address))
       add_buffer(argument, parameter.name, type, address);
     else if (type.pointer)
-      throw Error(ErrorKind::bad_launch,
-                  fmt::format("parameter {} of {} points to {:#x}, in none of the program's allocations on the GPU: "
-                              "memory of the host, or a variable; no description can hold it; {}",
-                              parameter.name, signature_.display, address, kTuneInProgram));
+      throw Error(
+          ErrorKind::bad_launch,
+          fmt::format(
+              "parameter {} of {} points to {:#x}, in none of the program's allocations on the GPU: "
+              "memory of the host, or a variable; no description can hold it; tune it inside the program: regtune run",
+              parameter.name, signature_.display, address));
     else if (holds_addresses(bytes))
       add_structure(argument, parameter.name, bytes, false);
     else
@@ -152,8 +151,8 @@ class CaseOfLaunch {
     }
     if (argument.fields.size() > kMostFields)
       throw Error(ErrorKind::bad_launch, fmt::format("{} of {} holds addresses among {} other values, more than a "
-                                                     "description takes; {}",
-                                                     name, signature_.display, argument.fields.size(), kTuneInProgram));
+                                                     "description takes; tune it inside the program: regtune run",
+                                                     name, signature_.display, argument.fields.size()));
   }
 
   void add_value(ArgumentDescription& argument, const KernelParameter& parameter, const ParameterType& type,
@@ -210,10 +209,8 @@ class CaseOfLaunch {
       if (other.address == buffer.address)
         throw Error(ErrorKind::bad_launch,
                     fmt::format("{} and {} of {} overlap: both point to {:#x}, and the buffers of a description lie "
-                                "apart; {}",
-                                case_.buffers.front().name == buffer.name ? buffer.name : other.name,
-                                case_.buffers.front().name == buffer.name ? other.name : buffer.name,
-                                signature_.display, buffer.address, kTuneInProgram));
+                                "apart; tune it inside the program: regtune run",
+                                buffer.name, other.name, signature_.display, buffer.address));
       if (other.address < buffer.address || other.address >= end) continue;
       end = other.address;
       buffer.ends_at = other.name;
