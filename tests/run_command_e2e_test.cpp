@@ -132,6 +132,7 @@ TEST_F(WatchedApp, TunesWhatTheProgramCompilesItself) {
   EXPECT_TRUE(record->verdict);
   EXPECT_TRUE(holds(record->description, "outputs_compared = true"));
   EXPECT_TRUE(holds(program_.run({"db", "list"}).out, "scale"));
+  EXPECT_TRUE(holds(program_.run({"verify", "scale"}).err, "was tuned inside " REGTUNE_WATCHED_APP));
 }
 
 TEST_F(WatchedApp, TunesAtTheLaunchThatIsNamed) {
@@ -206,7 +207,9 @@ TEST_F(WatchedApp, ASourceThatIsNotThereEndsTheRunBeforeTheProgramStarts) {
 }
 
 TEST_F(WatchedApp, AppliesWhatWasTunedToTheLaunchesItServes) {
-  ASSERT_EQ(watch(short_tuning({}), {"10"}).exit_code, 0);
+  const Ending tuned = watch(short_tuning({}), {"10"});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  if (tuned.err.find("best: ") == std::string::npos) GTEST_SKIP() << "this NVRTC's own code is the best of all";
   const Ending applied = watch({"--apply", "--quiet"}, {"10"});
   EXPECT_EQ(applied.exit_code, 0);
   EXPECT_EQ(applied.out, unwatched("10").text);
