@@ -50,7 +50,7 @@ void DeviceServer::make_plan(const Message& request) {
   data_ = make_data_(request);
   sampling_.emplace(driver_, *data_, clocks_, l2_bytes_);
   sampling_->prepare_flushing();
-  if (request.at("cooperative").get<bool>()) sampling_->launch_cooperatively(!request.contains("snapshot"));
+  if (request.at("cooperative").get<bool>()) sampling_->launch_cooperatively(!snapshot_of(request));
   if (const auto cluster = cluster_of(request)) sampling_->launch_in_clusters(*cluster);
   if (request.at("never_restore").get<bool>()) sampling_->never_restore();
 }

@@ -64,6 +64,7 @@ class Driver {
   std::string why_no_chosen_addresses() const;
   CudaStatus mapping_unit(std::int64_t& bytes) const;
   // `got`: another address where something of this process lies at the one that is wanted; nothing is kept then.
+  void unreserve(DeviceAddress reserved, std::int64_t bytes) const;
   CudaStatus reserve_at(DeviceAddress wanted, std::int64_t bytes, DeviceAddress& got) const;
   // Memory behind a reservation, for the current device to read and to write.
   CudaStatus map_memory(DeviceAddress reserved, std::int64_t bytes) const;

@@ -43,6 +43,10 @@ CudaStatus Driver::reserve_at(DeviceAddress wanted, std::int64_t bytes, DeviceAd
   return library_->status(code);
 }
 
+void Driver::unreserve(DeviceAddress reserved, std::int64_t bytes) const {
+  library_->cuMemAddressFree_call(reserved, static_cast<std::size_t>(bytes));
+}
+
 CudaStatus Driver::map_memory(DeviceAddress reserved, std::int64_t bytes) const {
   CUdevice device = 0;
   CUresult code = library_->cuCtxGetDevice_call(&device);

@@ -78,8 +78,11 @@ double total_ms(const std::vector<ListedKernel>& kernels) {
 }
 
 std::string spell_ms(double ms) {
-  if (ms >= 1000) return fmt::format("{:.2f} s", ms / 1000);
-  return ms >= 1 ? fmt::format("{:.1f} ms", ms) : fmt::format("{:.1f} us", ms * 1000);
+  const auto three_digits = [](double value) {
+    return value >= 99.95 ? fmt::format("{:.0f}", value) : fmt::format("{:#.3g}", value);
+  };
+  if (ms >= 1000) return three_digits(ms / 1000) + " s";
+  return ms >= 1 ? three_digits(ms) + " ms" : three_digits(ms * 1000) + " us";
 }
 
 std::string spell_dim(const Dim3& dim) {

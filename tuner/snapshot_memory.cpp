@@ -81,9 +81,15 @@ void SnapshotMemory::map_file(int descriptor) {
   if (has_result) result_ = host_ + needed;
 }
 
-bool SnapshotMemory::reserve(const Reservation& place) const {
-  DeviceAddress got = 0;
-  return driver_.reserve_at(place.begin, place.bytes(), got).ok() && got == place.begin;
+// All or none.
+bool SnapshotMemory::reserve_all(const std::vector<Reservation>& parts) const {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    DeviceAddress got = 0;
+    if (driver_.reserve_at(parts[i].begin, parts[i].bytes(), got).ok() && got == parts[i].begin) continue;
+    while (i-- > 0) driver_.unreserve(parts[i].begin, parts[i].bytes());
+    return false;
+  }
+  return true;
 }
 
 void SnapshotMemory::reserve_addresses() {
@@ -104,15 +110,17 @@ void SnapshotMemory::reserve_addresses() {
                     needed >> 20, free >> 20));
   // All before any is mapped: what the driver itself allocates for a mapping may not lie at an address that is wanted.
   for (const Reservation& place : reservations_of(ranges_, std::max(unit, kPlaceBytes))) {
-    if (reserve(place)) continue;
-    // Something of this process's lies in the rest of the place.
+    std::vector<Reservation> parts;
     for (const Reservation& part : pages_)
-      if (part.begin >= place.begin && part.end <= place.end && !reserve(part))
-        throw Error(
-            ErrorKind::gpu_failed,
-            fmt::format("the {} MiB at {:#x}, where the application has its data, are taken in the process that "
-                        "replays the launch; try --in-process",
-                        part.bytes() >> 20, part.begin));
+      if (part.begin >= place.begin && part.end <= place.end) parts.push_back(part);
+    if (reserve_all(parts) || reserve_all({place})) continue;
+    DeviceAddress got = 0;
+    const CudaStatus status = driver_.reserve_at(parts.front().begin, parts.front().bytes(), got);
+    throw Error(ErrorKind::gpu_failed,
+                fmt::format("the {} MiB at {:#x}, where the application has its data, are taken in the process that "
+                            "replays the launch ({}); try --in-process",
+                            parts.front().bytes() >> 20, parts.front().begin,
+                            status.ok() ? fmt::format("the driver gives {:#x} instead", got) : status.text));
   }
 }
 

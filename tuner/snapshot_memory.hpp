@@ -41,7 +41,7 @@ class SnapshotMemory {
   void map_file(int descriptor);
   void reserve_addresses();
   void fill_addresses() const;
-  bool reserve(const Reservation& place) const;
+  bool reserve_all(const std::vector<Reservation>& parts) const;
   void copy_to_host();
 
   const Driver& driver_;
