@@ -334,8 +334,19 @@ TEST(CaseSource, IsCopiedWithWhatItIncludes) {
   EXPECT_EQ(copied.options, std::vector<std::string>{"-DX=1"});
   EXPECT_EQ(copied.include_folders, std::vector<fs::path>{"include1"});
   EXPECT_TRUE(copied.notes.empty());
+  EXPECT_TRUE(holds(whole_text(source, {(folder.path() / "inc").string()}, {}), "// c"));
   for (const char* file : {"k.cu", "detail/a.h", "include1/b.h", "include1/c.h"})
     EXPECT_TRUE(fs::exists(into / file)) << file;
+}
+
+TEST(CaseSource, AFolderOfIncludesBesideTheSourceStaysOne) {
+  const TemporaryFolder folder;
+  const fs::path source = folder.write("k.cu", "#include <a.h>\n");
+  folder.write("include/a.h", "// a\n");
+  const fs::path into = folder.path() / "case";
+  const CaseSource copied = copy_source(source, {(folder.path() / "include").string()}, {}, into);
+  EXPECT_EQ(copied.include_folders, std::vector<fs::path>{"include1"});
+  EXPECT_TRUE(fs::exists(into / "include1/a.h"));
 }
 
 TEST(CaseSource, VariablesOfTheModuleAreFoundInTheText) {

@@ -67,7 +67,9 @@ TEST(Source, AFolderMeansTheOneSourceInIt) {
   EXPECT_EQ(source.path, folder.path() / "scale.cu");
   EXPECT_EQ(source.text, "code\n");
   EXPECT_EQ(launch_description(source, DescriptionFlags{}).kernel, "scale") << "its side file is read";
-  folder.write("other.cu", "");
+  folder.write("included.cu", "");
+  EXPECT_EQ(read_source(folder.path()).path, folder.path() / "scale.cu") << "the one with a description";
+  folder.write("included.regtune.toml", "");
   try {
     read_source(folder.path());
     ADD_FAILURE() << "two sources were taken";

@@ -6,8 +6,8 @@
 #include "captured_case.hpp"
 #include "case_folder.hpp"
 #include "case_source.hpp"
+#include "description.hpp"
 #include "offered_kernel.hpp"
-#include "source.hpp"
 #include "watched_program.hpp"
 
 namespace regtune {
@@ -61,8 +61,8 @@ class Capture {
   }
 
   std::string source_text(const Message* programs) const {
-    if (request_.source) return read_source(*request_.source).text;
-    return programs ? bytes_of(programs->at("text")) : "";
+    if (request_.source) return whole_text(*request_.source, request_.include_folders, request_.options);
+    return programs ? whole_text(*programs) : "";
   }
 
   // All that can be refused is, before the first file is written.

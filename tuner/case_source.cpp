@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "case_folder.hpp"
 #include "offered_kernel.hpp"
@@ -20,13 +21,15 @@ std::string source_name(const fs::path& file) {
   return file.extension() == ".cu" ? file.filename().string() : file.filename().string() + ".cu";
 }
 
-bool lies_in(const fs::path& file, const fs::path& folder) {
-  const fs::path relative = fs::weakly_canonical(file).lexically_relative(fs::weakly_canonical(folder));
-  return !relative.empty() && *relative.begin() != "..";
+std::string include_name(std::size_t number) {
+  return fmt::format("include{}", number);
 }
 
-fs::path place_in(const fs::path& file, const fs::path& folder) {
-  return fs::weakly_canonical(file).lexically_relative(fs::weakly_canonical(folder));
+// Relative to the folder; empty: it lies outside.
+std::optional<fs::path> place_in(const fs::path& file, const fs::path& folder) {
+  fs::path relative = fs::weakly_canonical(file).lexically_relative(fs::weakly_canonical(folder));
+  if (relative.empty() || *relative.begin() == "..") return {};
+  return relative;
 }
 
 }  // namespace
@@ -37,27 +40,43 @@ CaseSource copy_source(const fs::path& source_file, const std::vector<std::strin
   CaseSource copied{source_name(source.path), options, {}, {}};
   write_case_file(folder / copied.file, source.text);
   const fs::path home = source.path.parent_path().empty() ? fs::path(".") : source.path.parent_path();
-  // Beside the source, or in the first -I folder that has it; each of these becomes a folder of the case.
+  // Beside the source, or in an -I folder; each of these becomes a folder of the case. A file that lies in several is
+  // copied into each, for nobody can tell from where else it is included.
   std::vector<fs::path> homes{home};
   homes.insert(homes.end(), include_folders.begin(), include_folders.end());
   std::vector<bool> is_used(homes.size());
   for (const fs::path& file : included_files({source.text, source.path, include_folders, {options, 0}, {}})) {
-    const auto of = std::find_if(homes.begin(), homes.end(), [&](const fs::path& one) { return lies_in(file, one); });
-    if (of == homes.end()) {
+    bool is_copied = false;
+    for (std::size_t i = 0; i < homes.size(); ++i) {
+      const std::optional<fs::path> place = place_in(file, homes[i]);
+      if (!place) continue;
+      write_case_file(folder / (i == 0 ? "" : include_name(i)) / *place, read_text(file).value_or(""));
+      is_used[i] = is_copied = true;
+    }
+    if (!is_copied)
       copied.notes.push_back(
           fmt::format("{} lies outside the source's folder and those of -I, and is not copied; the "
                       "case can be compiled where it is found alone",
                       file.string()));
-      continue;
-    }
-    const auto number = static_cast<std::size_t>(of - homes.begin());
-    is_used[number] = true;
-    const fs::path into = number == 0 ? folder : folder / fmt::format("include{}", number);
-    write_case_file(into / place_in(file, *of), read_text(file).value_or(""));
   }
   for (std::size_t i = 1; i < homes.size(); ++i)
-    if (is_used[i]) copied.include_folders.emplace_back(fmt::format("include{}", i));
+    if (is_used[i]) copied.include_folders.emplace_back(include_name(i));
   return copied;
+}
+
+std::string whole_text(const fs::path& source_file, const std::vector<std::string>& include_folders,
+                       const std::vector<std::string>& options) {
+  const Source source = read_source(source_file);
+  std::string text = source.text;
+  for (const fs::path& file : included_files({source.text, source.path, include_folders, {options, 0}, {}}))
+    text += "\n" + read_text(file).value_or("");
+  return text;
+}
+
+std::string whole_text(const Message& source) {
+  std::string text = bytes_of(source.at("text"));
+  for (const Message& header : source.at("headers")) text += "\n" + bytes_of(header.at(1));
+  return text;
 }
 
 CaseSource keep_program_source(const Message& source, const fs::path& folder) {

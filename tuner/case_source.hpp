@@ -23,6 +23,11 @@ struct CaseSource {
 CaseSource copy_source(const std::filesystem::path& source, const std::vector<std::string>& include_folders,
                        const std::vector<std::string>& options, const std::filesystem::path& folder);
 
+// The text of a source and of all that it includes, one behind the other.
+std::string whole_text(const std::filesystem::path& source, const std::vector<std::string>& include_folders,
+                       const std::vector<std::string>& options);
+std::string whole_text(const Message& programs_source);
+
 // As offered_kernel.hpp has it of the program.
 CaseSource keep_program_source(const Message& source, const std::filesystem::path& folder);
 
