@@ -193,12 +193,38 @@ TEST(CapturedLaunch, TakesClustersFromTheLaunchOrTheCode) {
 
 TEST(CapturedLaunch, ThatWritesHostMemoryIsNeverCalledCompared) {
   CapturedLaunch launch = captured();
+  launch.source_is_certain = true;
   EXPECT_TRUE(facts_of(launch, signature()).outputs_compared);
   launch.host_pointers = 1;
   EXPECT_FALSE(facts_of(launch, signature()).outputs_compared);
   const WorkloadPlan plan = captured_workload(launch, signature(), {});
   ASSERT_EQ(plan.notes.size(), 1u);
   EXPECT_NE(plan.notes[0].find("1 parameter of the launch points into the host's memory"), std::string::npos);
+}
+
+// Without either, the source may be of another version, which computes something else.
+TEST(CapturedLaunch, IsOnlyComparedWhereTheSourceIsKnownToComputeTheSame) {
+  CapturedLaunch launch = captured();
+  EXPECT_FALSE(facts_of(launch, signature()).outputs_compared);
+  launch.launched = [] {};
+  EXPECT_TRUE(facts_of(launch, signature()).outputs_compared);
+}
+
+TEST(CapturedLaunch, LetsTheProgramLaunchOnceItsVariablesAreKnown) {
+  CapturedLaunch launch = captured();
+  std::vector<std::string> order;
+  launch.variables = [&](const std::vector<std::string>&) {
+    order.push_back("variables");
+    return std::map<std::string, std::string>{};
+  };
+  launch.launched = [&] { order.push_back("launched"); };
+  captured_workload(launch, signature(), {{"table", 8, true}});
+  EXPECT_EQ(order, (std::vector<std::string>{"variables", "launched"}));
+  order.clear();
+  KernelSignature other = signature();
+  other.parameters.pop_back();
+  EXPECT_THROW(captured_workload(launch, other, {}), Error);
+  EXPECT_TRUE(order.empty()) << "the program's launch is not made for nothing";
 }
 
 TEST(CapturedLaunch, TellsWhoseLaunchItWas) {

@@ -165,6 +165,20 @@ TEST_F(Answering, AProgramThatIsGoneIsAnError) {
   EXPECT_THROW(take_variables(ours_, {"table"}), Error);
 }
 
+TEST_F(Answering, TheProgramsOwnLaunchIsMadeOrAnError) {
+  program_.send({{"ok", true}});
+  EXPECT_NO_THROW(let_launch(ours_));
+  EXPECT_EQ(program_.receive().message.at("do"), "launch");
+  program_.send({{"failure", "the program's own launch failed with CUDA error 700"}});
+  try {
+    let_launch(ours_);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::gpu_failed);
+    EXPECT_NE(std::string(error.what()).find("CUDA error 700; does the program run by itself?"), std::string::npos);
+  }
+}
+
 TEST_F(Answering, VariablesComeWithTheirBytes) {
   program_.send({{"variables", {{"table", binary(std::string("\0\xff", 2))}}}});
   const auto values = take_variables(ours_, {"table", "other"});

@@ -157,7 +157,7 @@ OptionGroup measure_group() {
 }
 
 OptionGroup program_group() {
-  return {"Program (what stands behind -- is run as it is; without a kernel or a source all its launches are listed)",
+  return {"Program (behind --, as it is; without --kernel or --source it is listed)",
           {text("kernel,k", "NAME", "tune this kernel at one of its launches"),
            text("source", "FILE", "the kernel's source (default: what the program itself gives to NVRTC)"),
            integer("launch", "N", "which of the kernel's launches", 1),
