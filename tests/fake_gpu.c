@@ -39,6 +39,13 @@ FAKE CUresult cuDriverGetVersion(int* version) {
   *version = 13000;
   return CUDA_SUCCESS;
 }
+/* NVRTC asks for a table of the driver's own functions where it finds a driver. Its first word is its size: empty. */
+FAKE CUresult cuGetExportTable(const void** table, const CUuuid* id) {
+  static const size_t empty[] = {sizeof(size_t)};
+  (void)id;
+  *table = empty;
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuDeviceGetCount(int* count) {
   *count = 1;
   return CUDA_SUCCESS;

@@ -26,29 +26,59 @@ const std::vector<Names>& layers() {
       {"record"},
       {"earlier_run", "key", "sqlite"},
       {"answer", "columns", "ladder", "schema"},
-      {"code_columns"},
+      {"code_columns", "stored_code"},
       {"answer_rows", "record_rows", "trial_rows"},
       {"c_answer", "cache_file", "past_rows", "run_rows"},
       {"answer_index", "salvage", "transfer", "upkeep"},
       {"c_api", "lookup", "store"},
       // tuner: what stands on nothing of the tuner
-      {"authors_bound",   "bench",           "cap_plateaus",        "child_program",
-       "cli_values",      "compile_budget",  "compiler_reply",      "levers",
-       "did_you_mean",    "dynamic_library", "element_type",        "elf",
-       "exit_codes",      "expression",      "json_fields",         "npy",
-       "nvcc_command",    "occupancy_text",  "option_groups",       "parameter_role",
-       "policy",          "ptxas_report",    "scratch_folder",      "source_scan",
-       "source_tag",      "stand_ins",       "statistics",          "interruption",
-       "terminal",        "timing_text",     "toml_library",        "toolkit",
-       "toolkit_headers", "markup",          "occupancy_staircase", "process_cpu"},
+      {"authors_bound",
+       "bench",
+       "cap_plateaus",
+       "child_program",
+       "cli_values",
+       "compile_budget",
+       "compiler_reply",
+       "levers",
+       "did_you_mean",
+       "dynamic_library",
+       "element_type",
+       "elf",
+       "exit_codes",
+       "expression",
+       "json_fields",
+       "npy",
+       "nvcc_command",
+       "occupancy_text",
+       "option_groups",
+       "parameter_role",
+       "policy",
+       "ptxas_report",
+       "scratch_folder",
+       "source_scan",
+       "source_tag",
+       "stand_ins",
+       "statistics",
+       "interruption",
+       "terminal",
+       "timing_text",
+       "toml_library",
+       "toolkit",
+       "toolkit_headers",
+       "markup",
+       "occupancy_staircase",
+       "process_cpu",
+       "launch_table",
+       "supervisor_socket",
+       "injected_library"},
       // other people's interfaces and formats
       {"cuda_status", "guess", "progress", "snapshot_plan", "subcommands", "tensor_map", "texture", "worker"},
-      {"driver_library", "launch_description"},
+      {"driver_library", "launch_description", "watched_program"},
       {"cli_help", "completion", "description_rules", "driver"},
       {"buffer_init", "driver_memory", "driver_objects", "launch_data", "man_page", "options_page", "own_code",
        "snapshot_memory", "toml_text"},
       {"toml_reader"},
-      {"toml_argument"},
+      {"captured_text", "exact_number", "toml_argument"},
       {"config_file", "toml_description"},
       {"cli_options", "compile_usage", "cubin", "description", "description_text", "fork_server", "gnu_extensions",
        "macro_expansion", "measure_json", "ncu", "nvcc", "nvcc_text", "nvml", "nvrtc", "size_arguments", "source_items",
@@ -56,17 +86,17 @@ const std::vector<Names>& layers() {
       // the stages, in the order in which they build on each other
       {"code_equality", "compile_commands", "launched_instances", "macros", "nvjitlink", "race_field", "record_json",
        "shared_spilling", "signature", "static_facts"},
-      {"argument_plan", "budget_text", "device_slice", "installation", "kernel_body", "source_patch",
+      {"argument_plan", "budget_text", "device_slice", "installation", "kernel_body", "launch_listing", "source_patch",
        "template_arguments"},
       {"confirmation", "doctor_command", "handle_plan", "source"},
       {"compile_request", "link_options"},
       {"compilers"},
       {"compile", "compile_order", "inference", "kernel_choice", "search_space", "workload"},
-      {"device_text", "source_choices", "sweep", "workload_message"},
-      {"device_buffers", "device_sampling", "snapshot_buffers", "sweep_caps"},
-      {"device_server"},
-      {"adopted_worker", "device_worker"},
-      {"bundled_codes", "collapse", "decide", "device", "instances", "kept_codes", "measure"},
+      {"captured_launch", "device_text", "source_choices", "sweep", "workload_message"},
+      {"device_buffers", "device_sampling", "captured_case", "offered_kernel", "snapshot_buffers", "sweep_caps", "tuned_launches"},
+      {"awaited_launch", "case_folder", "device_server"},
+      {"adopted_worker", "case_source", "device_worker"},
+      {"bundled_codes", "capture_command", "collapse", "decide", "device", "instances", "kept_codes", "measure"},
       {"bundle", "compilation", "counters", "exported_budget", "file_wide_cap", "past_runs", "recorded_series",
        "referee", "run_claim", "run_log", "study_scope", "distinct_codes"},
       {"code_table"},
@@ -75,7 +105,7 @@ const std::vector<Names>& layers() {
       {"tuned_file", "tuning_plan", "diff_command"},
       {"analyze_command", "check_command", "init_command", "lookup_command", "report", "show_source_command", "tune"},
       {"analysis_report", "bundle_command", "db_command", "explain", "export_text", "replay_command", "verify_command",
-       "chart_frame", "diff_text"},
+       "chart_frame", "diff_text", "run_command"},
       {"export_patch", "file_tuning", "html_codes_table", "registers_chart", "report_words", "samples_chart",
        "staircase_chart"},
       {"export_command", "run_details"},
@@ -86,9 +116,17 @@ const std::vector<Names>& layers() {
       {"cli"},
       {"main"},
       // jit: on what opens CUDA's libraries and on the results; nothing of regtune stands on it
-      {"regtune_jit", "stored_code", "compiled_code"},
+      {"regtune_jit", "compiled_code"},
       {"tuned_functions"},
       {"jit_api"},
+      // inject: what goes into watched programs, on what launches and measures; nothing of regtune stands on it
+      {"driver_functions", "hooks", "inside"},
+      {"adopted_device", "allocations", "exported", "images", "interposition", "launch", "supervisor_link"},
+      {"hooks_memory", "hooks_nvrtc", "kernels"},
+      {"hooks_modules", "launch_timer", "offered_launch"},
+      {"replacement"},
+      {"launch_watch"},
+      {"hooks_launch"},
   };
   return table;
 }
@@ -102,8 +140,11 @@ struct ThirdParty {
 };
 
 const std::vector<ThirdParty> kThirdParties{
-    {"cuda.h", {"tuner/driver_library.hpp"}},
-    {"nvrtc.h", {"tuner/nvrtc.cpp"}},
+    // A hook has the type of what it stands for.
+    {"cuda.h",
+     {"tuner/driver_library.hpp", "inject/allocations.hpp", "inject/driver_functions.hpp", "inject/exported.hpp",
+      "inject/images.hpp", "inject/kernels.hpp", "inject/launch.hpp", "inject/replacement.hpp"}},
+    {"nvrtc.h", {"tuner/nvrtc.cpp", "inject/hooks_nvrtc.cpp"}},
     {"nvJitLink.h", {"tuner/nvjitlink.cpp"}},
     {"nvml.h", {"tuner/nvml.cpp"}},
     {"sqlite3.h", {"db/sqlite.cpp"}},
@@ -111,7 +152,7 @@ const std::vector<ThirdParty> kThirdParties{
     {"toml++/", {"tuner/toml_library.hpp"}},
     {"lua.hpp", {"tuner/expression.cpp"}},
     {"lua.h", {}},
-    {"dlfcn.h", {"tuner/dynamic_library.cpp"}},
+    {"dlfcn.h", {"tuner/dynamic_library.cpp", "inject/driver_functions.hpp"}},
     {"link.h", {"tuner/dynamic_library.cpp"}},
     {"cuda_runtime.h", {}},  // the driver's interface is the one that is used
     {"cuda_runtime_api.h", {}},
@@ -144,7 +185,7 @@ const std::vector<File>& files() {
   static const std::vector<File> found = [] {
     std::vector<File> all;
     const fs::path root = REGTUNE_SOURCE_FOLDER;
-    for (const char* folder : {"db", "tuner", "jit"}) {
+    for (const char* folder : {"db", "tuner", "jit", "inject"}) {
       for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
         const std::string extension = entry.path().extension().string();
         if (extension != ".hpp" && extension != ".cpp" && extension != ".h" && extension != ".c") continue;
@@ -246,6 +287,36 @@ TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
       if (of_jit || has(kMadeByTheBuild, module)) continue;
       const bool of_tuner = fs::exists(fs::path(REGTUNE_SOURCE_FOLDER) / "tuner" / header);
       EXPECT_TRUE(!of_tuner || has(built, module)) << file.path << ": " << header;
+    }
+  }
+}
+
+// It is loaded into programs that nobody knows: no compiler, no cache and no command line go there with it.
+TEST(Layers, TheInjectedLibraryStandsOnFewFilesOfTheTuner) {
+  const Names built{"adopted_worker",  "device_sampling", "device_server",   "driver",           "driver_memory",
+                    "dynamic_library", "element_type",    "interruption",    "measure_json",     "nvml",
+                    "own_code",        "policy",          "record_json",     "snapshot_buffers", "snapshot_memory",
+                    "toolkit",         "worker",          "workload_message"};
+  // Of these it takes types alone, whose functions are not linked in.
+  const Names declared{"argument_plan", "bench",
+                       "buffer_init",   "cubin",
+                       "cuda_status",   "driver_library",
+                       "expression",    "json_fields",
+                       "launch_data",   "launch_description",
+                       "launch_table",  "signature",
+                       "snapshot_plan", "supervisor_socket",
+                       "tensor_map",    "texture",
+                       "workload"};
+  const fs::path root = REGTUNE_SOURCE_FOLDER;
+  for (const File& file : files()) {
+    const bool is_injected = file.path.starts_with("inject/");
+    const bool goes_in = has(built, file.module) || (has(declared, file.module) && file.path.ends_with(".hpp"));
+    for (const std::string& header : file.quoted) {
+      EXPECT_TRUE(is_injected || !fs::exists(root / "inject" / header)) << file.path << ": " << header;
+      if (!is_injected && !(file.path.starts_with("tuner/") && goes_in)) continue;
+      EXPECT_FALSE(fs::exists(root / "jit" / header)) << file.path << ": " << header;
+      if (!fs::exists(root / "tuner" / header)) continue;
+      EXPECT_TRUE(has(built, module_of(header)) || has(declared, module_of(header))) << file.path << ": " << header;
     }
   }
 }

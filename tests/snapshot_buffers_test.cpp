@@ -383,7 +383,7 @@ TEST_F(InPlace, SaysThatAFaultCannotBeMadeGood) {
   device.set_reference(candidate(0, "fake_set"));
   const std::string text = refusal_of([&] { device.check(candidate(1, "fake_fault")); }, ErrorKind::gpu_failed);
   EXPECT_NE(text.find("the application's CUDA context is lost"), std::string::npos) << text;
-  EXPECT_NE(text.find("Without --in-process"), std::string::npos) << text;
+  EXPECT_NE(text.find("Leave out --in-process"), std::string::npos) << text;
 }
 
 TEST_F(InPlace, RefusesAPlanAboutOtherMemory) {

@@ -23,7 +23,7 @@ struct ThrownMessage {
 class MessageScan {
  public:
   MessageScan() {
-    for (const char* folder : {"db", "tuner", "jit"})
+    for (const char* folder : {"db", "tuner", "jit", "inject"})
       for (const auto& entry : std::filesystem::directory_iterator(source_folder() / folder)) {
         const std::string extension = entry.path().extension();
         if (extension != ".cpp" && extension != ".hpp") continue;

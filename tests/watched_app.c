@@ -9,11 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Of many registers, so that caps give several codes. */
 static const char kSource[] =
     "#include \"factor.h\"\n"
     "extern \"C\" __global__ void scale(const float* in, float* out, int n) {\n"
     "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-    "  if (i < n) out[i] = in[i] * FACTOR;\n"
+    "  float sum = 0;\n"
+    "#pragma unroll\n"
+    "  for (int k = 0; k < 12; ++k) sum = sum * in[(i + k * 7) % n] + in[(i * 3 + k) % n];\n"
+    "  if (i < n) out[i] = sum * FACTOR;\n"
     "}\n";
 
 static void* library(const char* name) {

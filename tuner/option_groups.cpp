@@ -157,7 +157,7 @@ OptionGroup measure_group() {
 }
 
 OptionGroup program_group() {
-  return {"Program (what stands behind -- is run as it is; without a kernel or a source all its launches are listed)",
+  return {"Program (behind --, as it is; without --kernel or --source it is listed)",
           {text("kernel,k", "NAME", "tune this kernel at one of its launches"),
            text("source", "FILE", "the kernel's source (default: what the program itself gives to NVRTC)"),
            integer("launch", "N", "which of the kernel's launches", 1),
@@ -183,6 +183,23 @@ OptionGroup program_sweep_group() {
 
 OptionGroup program_measure_group() {
   return without(measure_group(), {"metric", "confirm"});
+}
+
+OptionGroup capture_group() {
+  return {"Capture (what stands behind -- is run as it is)",
+          {text("kernel,k", "NAME", "the kernel whose launch is written down (default: any of the source)"),
+           integer("launch", "N", "which of its launches", 1),
+           text("source", "FILE", "the kernel's source (default: what the program itself gives to NVRTC)"),
+           text("output,o", "FOLDER", "where to, a new folder, which regtune FOLDER then tunes"),
+           number("rtol", "X", "floating-point outputs within X of the author's, relative, are close enough", 0),
+           number("atol", "X", "likewise, absolute", 0)}};
+}
+
+OptionGroup capture_compile_group() {
+  return {"Source",
+          {list("include-dir,I", "DIR", "headers; those that the source includes are copied"),
+           list("define,D", "NAME=X", "a macro of the source"),
+           list("option", "OPTION", "a compiler's option, as in --option=-use_fast_math")}};
 }
 
 OptionGroup check_group() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "captured_text.hpp"
 #include "compile.hpp"
 #include "decide.hpp"
 #include "device.hpp"
@@ -55,6 +56,15 @@ LaunchDescription description_of(const TuningRecord& record, const Source& sourc
   stored.seed = record.settings.seed;
   stored.options = record.options;  // those of nvcc alone are there too
   return launch_description(source, std::move(stored));
+}
+
+// A launch that was caught in a program cannot be made without it.
+void require_described_launch(const TuningRecord& record) {
+  if (const std::optional<CapturedFacts> captured = captured_facts(record.description))
+    throw Error(ErrorKind::bad_description,
+                fmt::format("{} was tuned inside {}, without which its launch cannot be made; tune it there again, "
+                            "by regtune run",
+                            record.signature, captured->program));
 }
 
 void require_same_source(const TuningRecord& record, const CompileUnit& unit) {
@@ -146,6 +156,7 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
                 "verify measures, and there is no GPU here; run it where one is: " + device.why_not());
   Verification verification{std::move(answer.record), "", {}, {}};
   const TuningRecord& record = *verification.stored;
+  require_described_launch(record);
   const Source source = source_of(record);
   LaunchDescription description = description_of(record, source);
   CompilePool pool(request.jobs, kCompileLimitS);

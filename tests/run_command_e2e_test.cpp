@@ -1,0 +1,230 @@
+// `regtune run` over somebody else's program, from beginning to end: with NVRTC itself, and a GPU that computes
+// nothing.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+#include "regtune/error.hpp"
+#include "shell.hpp"
+#include "store.hpp"
+#include "toolkit.hpp"
+
+namespace regtune {
+namespace {
+
+std::string nvrtc_file() {
+  for (const std::filesystem::path& candidate : library_candidates(nvrtc_library()))
+    if (candidate.is_absolute() && std::filesystem::exists(candidate)) return candidate.string();
+  return "";
+}
+
+class WatchedApp : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(REGTUNE_WATCHED_APP)) GTEST_SKIP() << "the program was not carried along";
+    const std::string nvrtc = nvrtc_file();
+    if (nvrtc.empty()) GTEST_SKIP() << "NVRTC is not here, and the program compiles its kernel by it";
+    const std::filesystem::path libraries = program_.folder() / "driver";
+    std::filesystem::create_directory(libraries);
+    std::filesystem::copy_file(REGTUNE_FAKE_GPU, libraries / "libcuda.so.1");
+    set("LD_LIBRARY_PATH", libraries.string());
+    set("REGTUNE_CUDA", REGTUNE_FAKE_GPU);
+    set("WATCHED_NVRTC", nvrtc);
+    set("FAKE_GPU_PARAMETERS", "8,8,4");
+  }
+  void TearDown() override {
+    for (const auto& [name, before] : environment_)
+      before.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), before.c_str(), 1);
+  }
+
+  // regtune run [options] -- watched_app [arguments]
+  Ending watch(std::vector<std::string> options, const std::vector<std::string>& arguments) const {
+    options.insert(options.begin(), "run");
+    options.insert(options.end(), {"--", REGTUNE_WATCHED_APP});
+    options.insert(options.end(), arguments.begin(), arguments.end());
+    return program_.run(options);
+  }
+  nlohmann::json watch_json(std::vector<std::string> options, const std::vector<std::string>& arguments) const {
+    options.insert(options.end(), {"--json", "-o", "run.json", "--quiet"});
+    const Ending ending = watch(options, arguments);
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return nlohmann::json::parse(text_of(program_.folder() / "run.json"));
+  }
+  // As it runs by itself.
+  static Said unwatched(const std::string& arguments) {
+    return run(std::string(REGTUNE_WATCHED_APP) + " " + arguments);
+  }
+
+  void set(const std::string& name, const std::string& value) {
+    const char* before = std::getenv(name.c_str());
+    environment_.emplace(name, before ? before : "");
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+
+  Program program_{false};
+  std::map<std::string, std::string> environment_;
+};
+
+const std::vector<std::string> kShortTuning{"-k", "scale", "--budget", "1", "--no-rename", "--quiet"};
+
+std::vector<std::string> short_tuning(const std::vector<std::string>& more) {
+  std::vector<std::string> options = kShortTuning;
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+TEST_F(WatchedApp, ListsWhatTheProgramLaunched) {
+  const nlohmann::json json = watch_json({}, {"10"});
+  ASSERT_EQ(json.at("kernels").size(), 1u) << json;
+  const nlohmann::json& kernel = json.at("kernels").at(0);
+  EXPECT_EQ(kernel.at("kernel"), "scale");
+  EXPECT_EQ(kernel.at("launches"), 10);
+  EXPECT_EQ(kernel.at("in_graphs"), 0);
+  EXPECT_EQ(kernel.at("compiled_by_the_program"), true);
+  EXPECT_EQ(kernel.at("registers_per_thread"), 32) << "as the driver says";
+  ASSERT_EQ(kernel.at("shapes").size(), 1u);
+  EXPECT_EQ(kernel.at("shapes").at(0).at("grid"), nlohmann::json({4, 1, 1}));
+  EXPECT_EQ(kernel.at("shapes").at(0).at("block"), nlohmann::json({256, 1, 1}));
+  EXPECT_FALSE(std::filesystem::exists(program_.cache())) << "a listing stores nothing";
+}
+
+TEST_F(WatchedApp, ShowsTheListingBesideTheProgramsOutput) {
+  const Ending ending = watch({}, {"10"});
+  EXPECT_EQ(ending.exit_code, 0);
+  EXPECT_TRUE(holds(ending.err, "1 kernel, 10 launches"));
+  EXPECT_TRUE(holds(ending.err, "regtune run -k 'scale' -- ..."));
+  EXPECT_EQ(ending.out, unwatched("10").text) << "standard output is the program's, bit for bit";
+}
+
+TEST_F(WatchedApp, CountsUntilTheProgramsLastMoment) {
+  for (const char* how : {"exit", "_exit", "fork"}) {
+    SCOPED_TRACE(how);
+    const nlohmann::json json = watch_json({}, {"10", how});
+    ASSERT_EQ(json.at("kernels").size(), 1u) << json;
+    EXPECT_EQ(json.at("kernels").at(0).at("launches"), 10);
+  }
+}
+
+TEST_F(WatchedApp, EndsWithTheProgramsExitCode) {
+  for (const std::string code : {"3", "77"}) {
+    const Ending ending = watch({"--quiet"}, {"2", "code", code});
+    EXPECT_EQ(std::to_string(ending.exit_code), code) << ending.err;
+    EXPECT_EQ(ending.out, unwatched("2").text);
+  }
+}
+
+TEST_F(WatchedApp, TunesWhatTheProgramCompilesItself) {
+  const std::string plain = unwatched("10").text;
+  const Ending ending = watch(short_tuning({}), {"10"});
+  EXPECT_EQ(ending.exit_code, 0);
+  EXPECT_EQ(ending.out, plain);
+  EXPECT_TRUE(holds(ending.err, "NVIDIA Fake 100"));
+  EXPECT_EQ(ending.err.find("was not tuned"), std::string::npos) << ending.err;
+  const std::vector<StoredRun> runs = Store::open(program_.cache()).list("scale");
+  ASSERT_EQ(runs.size(), 1u);
+  const auto record = Store::open(program_.cache()).load(runs[0].id);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->sizes, (Sizes{{"grid_x", 4}, {"block_x", 256}, {"n", 1000}}));
+  EXPECT_TRUE(record->verdict);
+  EXPECT_TRUE(holds(record->description, "outputs_compared = true"));
+  EXPECT_TRUE(holds(program_.run({"db", "list"}).out, "scale"));
+  EXPECT_TRUE(holds(program_.run({"verify", "scale"}).err, "was tuned inside " REGTUNE_WATCHED_APP));
+}
+
+TEST_F(WatchedApp, TunesAtTheLaunchThatIsNamed) {
+  const Ending ending = watch(short_tuning({"--launch", "3", "--record", "run.json"}), {"10"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_TRUE(holds(text_of(program_.folder() / "run.json"), "launch = 3"));
+}
+
+TEST_F(WatchedApp, TunesInTheProgramsOwnContext) {
+  const Ending ending = watch(short_tuning({"--in-process"}), {"10"});
+  EXPECT_EQ(ending.exit_code, 0);
+  EXPECT_EQ(ending.out, unwatched("10").text) << "memory is put back";
+  EXPECT_EQ(ending.err.find("was not tuned"), std::string::npos) << ending.err;
+  EXPECT_EQ(Store::open(program_.cache()).list("scale").size(), 1u) << ending.err;
+}
+
+TEST_F(WatchedApp, TunesWithASourceThatIsGiven) {
+  program_.write("scale.cu",
+                 "extern \"C\" __global__ void scale(const float* in, float* out, int n) {\n"
+                 "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                 "  if (i < n) out[i] = in[i] * FACTOR;\n"
+                 "}\n");
+  const Ending ending =
+      watch({"--source", "scale.cu", "-D", "FACTOR=2.0f", "--budget", "1", "--no-rename", "--quiet"}, {"3"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_EQ(ending.err.find("was not tuned"), std::string::npos) << ending.err;
+  EXPECT_EQ(Store::open(program_.cache()).list("scale").size(), 1u) << ending.err;
+}
+
+TEST_F(WatchedApp, ASourceOfAnotherKernelIsRefusedAndTheProgramGoesOn) {
+  program_.write("scale.cu", "extern \"C\" __global__ void scale(float* out) { *out = 1; }\n");
+  const Ending ending = watch({"--source", "scale.cu", "--budget", "1", "--quiet"}, {"3"});
+  EXPECT_EQ(ending.exit_code, 0);
+  EXPECT_EQ(ending.out, unwatched("3").text);
+  EXPECT_TRUE(holds(ending.err, "scale was not tuned: "));
+  EXPECT_TRUE(holds(ending.err, "is this the source that the program was built from"));
+}
+
+TEST_F(WatchedApp, SaysThatTheKernelWasNeverLaunched) {
+  const Ending other = watch({"-k", "scal", "--quiet"}, {"3"});
+  EXPECT_EQ(other.exit_code, 0);
+  EXPECT_EQ(other.out, unwatched("3").text);
+  EXPECT_TRUE(holds(other.err, "scal was never launched; did you mean scale?"));
+  const Ending late = watch({"-k", "scale", "--launch", "5", "--quiet"}, {"3"});
+  EXPECT_EQ(late.exit_code, 0);
+  EXPECT_TRUE(holds(late.err, "scale was not tuned: it was launched 3 times, and --launch names the 5th"));
+}
+
+TEST_F(WatchedApp, OfAProgramWithoutCudaSaysSo) {
+  const Ending ending = program_.run({"run", "--", "sh", "-c", "echo out; echo err >&2; exit 5"});
+  EXPECT_EQ(ending.exit_code, 5);
+  EXPECT_EQ(ending.out, "out\n");
+  EXPECT_TRUE(ending.err.starts_with("err\n")) << ending.err;
+  EXPECT_TRUE(holds(ending.err, "no launch of a kernel was seen"));
+}
+
+TEST_F(WatchedApp, AProgramThatASignalEndedIsToldAsAShellDoes) {
+  EXPECT_EQ(program_.run({"run", "--quiet", "--", "sh", "-c", "kill -9 $$"}).exit_code, 128 + 9);
+}
+
+TEST_F(WatchedApp, AProgramThatDoesNotExistIsAnError) {
+  const Ending ending = program_.run({"run", "--", "./nowhere"});
+  EXPECT_EQ(ending.exit_code, static_cast<int>(ErrorKind::file_not_found));
+  EXPECT_TRUE(holds(ending.err, "./nowhere cannot be started: No such file or directory"));
+  EXPECT_EQ(program_.run({"run"}).exit_code, static_cast<int>(ErrorKind::usage));
+}
+
+TEST_F(WatchedApp, ASourceThatIsNotThereEndsTheRunBeforeTheProgramStarts) {
+  const Ending ending = program_.run({"run", "--source", "nowhere.cu", "--", "touch", "started"});
+  EXPECT_EQ(ending.exit_code, static_cast<int>(ErrorKind::file_not_found));
+  EXPECT_FALSE(std::filesystem::exists(program_.folder() / "started"));
+}
+
+TEST_F(WatchedApp, AppliesWhatWasTunedToTheLaunchesItServes) {
+  const Ending tuned = watch(short_tuning({}), {"10"});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  if (tuned.err.find("best: ") == std::string::npos) GTEST_SKIP() << "this NVRTC's own code is the best of all";
+  const Ending applied = watch({"--apply", "--quiet"}, {"10"});
+  EXPECT_EQ(applied.exit_code, 0);
+  EXPECT_EQ(applied.out, unwatched("10").text);
+  EXPECT_TRUE(holds(applied.err, "scale: 10 launches with tuned code ("));
+  const nlohmann::json json = watch_json({"--apply"}, {"10"});
+  EXPECT_EQ(json.at("kernels").at(0).at("replaced"), 10) << json;
+  EXPECT_EQ(json.at("applied").at(0).at("launches"), 10) << json;
+}
+
+TEST_F(WatchedApp, AppliesNothingWhereNothingIsStored) {
+  const Ending ending = watch({"--apply", "--quiet"}, {"10"});
+  EXPECT_EQ(ending.exit_code, 0);
+  EXPECT_EQ(ending.out, unwatched("10").text);
+  EXPECT_TRUE(holds(ending.err, "no launch was made with tuned code"));
+}
+
+}  // namespace
+}  // namespace regtune
