@@ -660,5 +660,22 @@ TEST(Cli, LeversTakeAListBehindThemOrNone) {
   EXPECT_THROW(levers({"k.cu", "--levers="}), Error);
 }
 
+TEST(Cli, ACaptureTakesAKernelAFolderAndAProgram) {
+  const Command command = parse_command_line({"capture", "-k", "step", "--launch", "3", "-o", "case", "-D", "X=2",
+                                              "--option=-use_fast_math", "--", "./app", "-k"});
+  const auto* const request = std::get_if<CaptureRequest>(&command.what);
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->kernel, "step");
+  EXPECT_EQ(request->launch, 3);
+  EXPECT_EQ(request->folder, "case");
+  EXPECT_EQ(request->options, (Arguments{"-use_fast_math", "-DX=2"}));
+  EXPECT_EQ(request->program, (Arguments{"./app", "-k"}));
+  for (const Arguments& lacking :
+       {Arguments{"capture", "-k", "step", "-o", "case"}, Arguments{"capture", "-k", "step", "--", "./app"},
+        Arguments{"capture", "-o", "case", "--", "./app"}})
+    EXPECT_TRUE(holds(refusal(lacking), "write regtune capture -k NAME -o FOLDER -- PROGRAM"));
+  EXPECT_TRUE(holds(refusal({"capture", "-k", "a", "-o", "c", "--launch", "0", "--", "./app"}), "counts from 1"));
+}
+
 }  // namespace
 }  // namespace regtune

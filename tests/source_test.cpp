@@ -58,6 +58,27 @@ TEST(Source, IsReadByteForByte) {
   EXPECT_EQ(source.path, folder.path() / "k.cu");
 }
 
+TEST(Source, AFolderMeansTheOneSourceInIt) {
+  const TemporaryFolder folder;
+  folder.write("scale.cu", "code\n");
+  folder.write("scale.regtune.toml", "kernel = \"scale\"\n");
+  folder.write("factor.h", "");
+  const Source source = read_source(folder.path());
+  EXPECT_EQ(source.path, folder.path() / "scale.cu");
+  EXPECT_EQ(source.text, "code\n");
+  EXPECT_EQ(launch_description(source, DescriptionFlags{}).kernel, "scale") << "its side file is read";
+  folder.write("included.cu", "");
+  EXPECT_EQ(read_source(folder.path()).path, folder.path() / "scale.cu") << "the one with a description";
+  folder.write("included.regtune.toml", "");
+  try {
+    read_source(folder.path());
+    ADD_FAILURE() << "two sources were taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::file_not_found);
+    EXPECT_NE(std::string(error.what()).find("a folder with 2 .cu files"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Source, AMissingFileAndAFolderAreTold) {
   const TemporaryFolder folder;
   for (const auto& [path, said] :

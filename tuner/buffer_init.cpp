@@ -34,7 +34,31 @@ std::optional<std::pair<double, double>> two_numbers(std::string_view text, std:
   return std::pair(values[0], values[1]);
 }
 
-// What NumPy calls the elements of a buffer. NumPy has no bfloat16: the packages that add one store two bytes.
+// The upper end of a range of integers may be the first number that no longer fits.
+void check_range(const std::string& text, double low, double high, ElementType type, const Origin& origin) {
+  if (low >= lowest(type) && high <= highest(type) + (is_floating(type) ? 0 : 1)) return;
+  refuse(origin,
+         fmt::format("init = {}: {} holds {}; choose ends within", in_quotes(text), to_string(type), range_text(type)));
+}
+
+// "mod(n // 2)" -> its number.
+std::optional<double> one_number(const std::string& text, std::string_view function, ElementType type,
+                                 const Sizes& names, const Origin& origin) {
+  if (!text.starts_with(function) || text.size() < function.size() + 3 || text[function.size()] != '(' ||
+      text.back() != ')')
+    return std::nullopt;
+  const std::int64_t value =
+      evaluate_size({text.substr(function.size() + 1, text.size() - function.size() - 2), origin}, names);
+  if (value < 1)
+    refuse(origin,
+           fmt::format("init = {}: there are no numbers from 0 to {}; write 1 or more", in_quotes(text), value - 1));
+  const auto number = static_cast<double>(value);
+  check_range(text, 0, number, type, origin);
+  return number;
+}
+
+}  // namespace
+
 std::string_view numpy_type(ElementType type) {
   switch (type) {
     case ElementType::i8:
@@ -66,31 +90,6 @@ std::string_view numpy_type(ElementType type) {
   }
   return "";
 }
-
-// The upper end of a range of integers may be the first number that no longer fits.
-void check_range(const std::string& text, double low, double high, ElementType type, const Origin& origin) {
-  if (low >= lowest(type) && high <= highest(type) + (is_floating(type) ? 0 : 1)) return;
-  refuse(origin,
-         fmt::format("init = {}: {} holds {}; choose ends within", in_quotes(text), to_string(type), range_text(type)));
-}
-
-// "mod(n // 2)" -> its number.
-std::optional<double> one_number(const std::string& text, std::string_view function, ElementType type,
-                                 const Sizes& names, const Origin& origin) {
-  if (!text.starts_with(function) || text.size() < function.size() + 3 || text[function.size()] != '(' ||
-      text.back() != ')')
-    return std::nullopt;
-  const std::int64_t value =
-      evaluate_size({text.substr(function.size() + 1, text.size() - function.size() - 2), origin}, names);
-  if (value < 1)
-    refuse(origin,
-           fmt::format("init = {}: there are no numbers from 0 to {}; write 1 or more", in_quotes(text), value - 1));
-  const auto number = static_cast<double>(value);
-  check_range(text, 0, number, type, origin);
-  return number;
-}
-
-}  // namespace
 
 BufferInit parse_buffer_init(const std::string& text, ElementType type, const Sizes& names,
                              const std::filesystem::path& base_folder, const Origin& origin) {

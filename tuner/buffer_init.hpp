@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "element_type.hpp"
 #include "expression.hpp"
@@ -17,6 +18,10 @@ struct BufferInit {
   double b = 1;      // uniform, sorted: high; normal: standard deviation
   std::string path;  // file: an existing .bin or .npy whose size and type were checked against the buffer
 };
+
+// What NumPy calls the elements of a buffer, without the byte order: "f4". NumPy has no bfloat16: the packages that add
+// one store two bytes.
+std::string_view numpy_type(ElementType type);
 
 // `names`: what the expressions of mod(n) and permutation(n) see. A path is relative to `base_folder`.
 // Throws Error(bad_description).

@@ -181,6 +181,7 @@ void fill(Command& command, CliCommand which, const CliValues& values, const Com
       command.what = DoctorRequest{values.text("cache")};
       break;
     case CliCommand::run:
+    case CliCommand::capture:
     case CliCommand::tune:
     case CliCommand::completion:
     case CliCommand::help:
@@ -227,6 +228,8 @@ Command parse_command_line(const Arguments& arguments, const std::function<Confi
   command.explain = explain_value(values);
   if (which.id == CliCommand::run)
     command.what = watch_command(values, behind);
+  else if (which.id == CliCommand::capture)
+    command.what = capture_request(values, behind);
   else
     fill(command, which.id, values, compiler_arguments(behind, command.notes));
   if (auto* watching = std::get_if<WatchCommand>(&command.what)) watching->request.tuning.command_line = arguments;

@@ -35,7 +35,7 @@ struct Command {
   bool verbose = false;  // more of it
   std::variant<ShowText, ShowVersions, ShowSourceRequest, TuneCommand, LookupRequest, AnalyzeCommand, CheckRequest,
                ReplayCommand, VerifyRequest, InitRequest, TagCommand, ExportRequest, BundleRequest, DbRequest,
-               DoctorRequest, ReportRequest, DiffRequest, WatchCommand>
+               DoctorRequest, ReportRequest, DiffRequest, WatchCommand, CaptureRequest>
       what;
   bool explain = false;                 // a line for each variant behind the report
   std::vector<std::string> notes = {};  // for the person who typed it

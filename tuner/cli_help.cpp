@@ -55,7 +55,7 @@ std::string overview_text() {
   std::string text = "usage: regtune [COMMAND] KERNEL.cu [options] [-- compiler options]\n";
   for (const Subcommand& command : subcommands()) text += fmt::format("  {:<11} {}\n", command.name, command.summary);
   text +=
-      "\n  regtune kernels/decay_wide.cu\n"
+      "\n"
       "  regtune k.cu --set n=1<<24 --block 128,256 --grid 'ceil_div(n, block)'\n"
       "regtune COMMAND --help lists its options, regtune help exit-codes the exit codes\n";
   return text;

@@ -179,6 +179,26 @@ WatchCommand watch_command(const CliValues& values, const std::vector<std::strin
   return command;
 }
 
+CaptureRequest capture_request(const CliValues& values, const std::vector<std::string>& program) {
+  CaptureRequest request;
+  request.program = program;
+  request.kernel = values.text("kernel");
+  if (const auto source = values.text("source")) request.source = *source;
+  request.launch = static_cast<int>(values.count("launch").value_or(1));
+  request.folder = values.text("output").value_or("");
+  request.include_folders = values.list("include-dir");
+  request.options = values.list("option");
+  for (const std::string& define : values.list("define")) request.options.push_back("-D" + define);
+  request.relative_tolerance = values.number_in("rtol", 0, 1).value();
+  request.absolute_tolerance = values.number_in("atol", 0, 1e300).value();
+  if (program.empty() || request.folder.empty() || (!request.kernel && !request.source))
+    throw Error(ErrorKind::usage,
+                "capture takes a kernel, a folder and a program; write regtune capture -k NAME -o FOLDER -- PROGRAM "
+                "[arguments]");
+  if (request.launch < 1) throw Error(ErrorKind::usage, "--launch counts from 1; write --launch 1 for the first");
+  return request;
+}
+
 AnalyzeCommand analyze_command(const CliValues& values, const CompilerArguments& compiler_arguments) {
   AnalyzeCommand command{study_request<AnalyzeRequest>(values, compiler_arguments), {}};
   command.request.compile_budget_s = compile_budget_value(values);

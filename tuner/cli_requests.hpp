@@ -8,6 +8,7 @@
 
 #include "analyze_command.hpp"
 #include "bundle_command.hpp"
+#include "capture_command.hpp"
 #include "check_command.hpp"
 #include "cli_values.hpp"
 #include "db_command.hpp"
@@ -53,6 +54,7 @@ TuneRequest tune_request(const CliValues& values, const std::string& source,
                          const CompilerArguments& compiler_arguments);
 // Throws Error(usage) where there is no program, and for wishes that exclude each other.
 WatchCommand watch_command(const CliValues& values, const std::vector<std::string>& program);
+CaptureRequest capture_request(const CliValues& values, const std::vector<std::string>& program);
 AnalyzeCommand analyze_command(const CliValues& values, const CompilerArguments& compiler_arguments);
 CheckRequest check_request(const CliValues& values, const CompilerArguments& compiler_arguments);
 InitRequest init_request(const CliValues& values, const CompilerArguments& compiler_arguments);

@@ -389,6 +389,21 @@ int run(const WatchCommand& watching, const Command& command) {
   return result.exit_code;
 }
 
+// As above, but where the program ended well and nothing was written, the exit code says why.
+int run(const CaptureRequest& request, const Command& command) {
+  CaptureResult result;
+  {
+    Progress progress(command.quiet, command.verbose);
+    result = capture(request, progress);
+  }
+  const int columns = terminal_columns(STDERR_FILENO);
+  print_notes(result.notes, command);
+  if (result.failure) fmt::print(stderr, "{}", fitted(fmt::format("regtune: {}\n", result.failure->what()), columns));
+  if (result.written && !command.quiet)
+    fmt::print(stderr, "{}", fitted(capture_text(request, *result.written), columns));
+  return result.failure && result.exit_code == 0 ? static_cast<int>(result.failure->kind()) : result.exit_code;
+}
+
 int stop(const Interrupted& interrupted) {
   const std::string text =
       fmt::format("regtune: {}: {}\n", interrupted.signal == SIGINT ? "interrupted" : "terminated",

@@ -192,6 +192,20 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
   return parse_npy_header(head, static_cast<std::int64_t>(bytes), path.string());
 }
 
+std::string npy_header(std::string_view type, std::int64_t count) {
+  const bool has_order = type.size() > 1 && type[0] != 'V' && type.substr(1) != "1";
+  std::string dictionary =
+      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({},), }}", has_order ? '<' : '|', type, count);
+  // The data begins at a multiple of 64 bytes; a line feed ends the header.
+  constexpr std::size_t alignment = 64;
+  constexpr std::size_t before = 10;  // the magic word, the version and the length
+  dictionary.append(alignment - 1 - (before + dictionary.size()) % alignment, ' ');
+  dictionary += '\n';
+  std::string header(magic);
+  header += {'\1', '\0', static_cast<char>(dictionary.size() % 256), static_cast<char>(dictionary.size() / 256)};
+  return header + dictionary;
+}
+
 std::string read_buffer_file(const std::filesystem::path& path) {
   const std::int64_t offset = path.extension() == ".npy" ? read_npy_header(path).data_offset : 0;
   std::error_code error;

@@ -24,6 +24,9 @@ NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const
 // Throws Error(file_not_found) when the file cannot be read, else as above.
 NpyHeader read_npy_header(const std::filesystem::path& path);
 
+// The beginning of such a file, of one dimension and version 1; the data follows. `type` as above: "f4".
+std::string npy_header(std::string_view type, std::int64_t count);
+
 // The data of a .npy file without its header, or all of any other file. Throws as above.
 std::string read_buffer_file(const std::filesystem::path& path);
 

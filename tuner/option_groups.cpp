@@ -185,6 +185,23 @@ OptionGroup program_measure_group() {
   return without(measure_group(), {"metric", "confirm"});
 }
 
+OptionGroup capture_group() {
+  return {"Capture (what stands behind -- is run as it is)",
+          {text("kernel,k", "NAME", "the kernel whose launch is written down (default: any of the source)"),
+           integer("launch", "N", "which of its launches", 1),
+           text("source", "FILE", "the kernel's source (default: what the program itself gives to NVRTC)"),
+           text("output,o", "FOLDER", "where to, a new folder, which regtune FOLDER then tunes"),
+           number("rtol", "X", "floating-point outputs within X of the author's, relative, are close enough", 0),
+           number("atol", "X", "likewise, absolute", 0)}};
+}
+
+OptionGroup capture_compile_group() {
+  return {"Source",
+          {list("include-dir,I", "DIR", "headers; those that the source includes are copied"),
+           list("define,D", "NAME=X", "a macro of the source"),
+           list("option", "OPTION", "a compiler's option, as in --option=-use_fast_math")}};
+}
+
 OptionGroup check_group() {
   return {"Check (what breaks one of these is a breach)",
           {integer("max-spill-bytes", "N",

@@ -60,6 +60,9 @@ OptionGroup program_group();
 OptionGroup program_compile_group();
 OptionGroup program_sweep_group();
 OptionGroup program_measure_group();
+// Of regtune capture: which launch goes where, and what its source needs.
+OptionGroup capture_group();
+OptionGroup capture_compile_group();
 // How a table of codes is shown.
 OptionGroup report_group(bool explains);
 // What all commands take, but for those of `without`.

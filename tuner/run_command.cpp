@@ -1,20 +1,17 @@
 #include "run_command.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
+#include "awaited_launch.hpp"
 #include "cache_path.hpp"
-#include "did_you_mean.hpp"
 #include "offered_kernel.hpp"
 #include "regtune/error.hpp"
 #include "scratch_folder.hpp"
 #include "signature.hpp"
 #include "source.hpp"
-#include "source_scan.hpp"
 #include "terminal.hpp"
 #include "tuned_launches.hpp"
 #include "watched_program.hpp"
@@ -22,45 +19,14 @@
 namespace regtune {
 namespace {
 
-// "void scale<4>(float*, int)" -> "scale<4>", as --kernel takes it.
-std::string name_of(const std::string& mangled) {
-  const std::string display = demangle(mangled);
-  std::string name = display.substr(0, display.find('('));
-  // What a template returns stands in front of its name.
-  if (name.starts_with("void ")) name.erase(0, 5);
-  return name;
-}
-
-bool is_meant(const std::string& mangled, const std::string& wanted) {
-  KernelSignature signature;
-  signature.mangled_name = mangled;
-  signature.name = name_of(mangled);
-  signature.display = demangle(mangled);
-  return names_kernel(signature, wanted);
-}
-
-// Closes what was opened.
-class DescriptorOwner {
- public:
-  explicit DescriptorOwner(int descriptor) : descriptor_(descriptor) {}
-  DescriptorOwner(const DescriptorOwner&) = delete;
-  DescriptorOwner& operator=(const DescriptorOwner&) = delete;
-  ~DescriptorOwner() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-
- private:
-  int descriptor_;
-};
-
 class Watch {
  public:
   Watch(const RunRequest& request, WatchedProgram& program, Progress& progress)
-      : request_(request), program_(program), progress_(progress), launches_(cache()) {
-    if (request.source && !request.kernel)
-      for (const ScannedKernel& kernel : scan_kernels(read_source(*request.source).text))
-        in_source_.push_back(kernel.name);
-  }
+      : request_(request),
+        program_(program),
+        progress_(progress),
+        launches_(cache()),
+        awaited_({request.kernel, request.source, request.launch, true, "tuned"}) {}
 
   void answer(int process, const Message& question) {
     const std::string what = question.at("ask");
@@ -82,12 +48,6 @@ class Watch {
  private:
   std::filesystem::path cache() const { return request_.tuning.cache.value_or(default_cache_path()); }
 
-  bool is_wanted(const std::string& mangled) const {
-    if (request_.kernel) return is_meant(mangled, *request_.kernel);
-    return std::any_of(in_source_.begin(), in_source_.end(),
-                       [&](const std::string& name) { return is_meant(mangled, name); });
-  }
-
   Message about_kernel(int process, const Message& question) {
     const ToldKernel kernel = told_kernel(question);
     listing_.add_kernel(process, kernel);
@@ -96,24 +56,18 @@ class Watch {
       const auto integers = launches_.integers(kernel.name, kernel.image, gpus_[process]);
       return integers ? Message{{"interest", "replace"}} : Message{{"interest", "none"}};
     }
-    if (!request_.tunes() || !is_wanted(kernel.name)) return {{"interest", "none"}};
-    if (!request_.source && !question.contains("source")) {
-      note(
-          fmt::format("{}: the program does not compile it by NVRTC while it runs, so its source is not known; give "
-                      "it by --source FILE.cu",
-                      demangle(kernel.name)));
-      return {{"interest", "none"}};
-    }
-    if (question.contains("source")) sources_[kernel.name] = question.at("source");
-    return {{"interest", "tune"}, {"launch", request_.launch}};
+    if (!request_.tunes()) return {{"interest", "none"}};
+    std::string why_not;
+    Message interest = awaited_.interest(kernel, question, why_not);
+    if (!why_not.empty()) note(std::move(why_not));
+    return interest;
   }
 
   void at_launch(int process, const Message& offer) {
     Channel& channel = program_.channel(process);
     const ToldKernel* const kernel = listing_.find(process, offer.at("number"));
     // Another process may have come first: what one has tuned serves all.
-    if (kernel && !was_tuned_) {
-      was_tuned_ = true;
+    if (kernel && awaited_.take()) {
       try {
         tune_launch(channel, *kernel, offer);
       } catch (const Error& failure) {
@@ -145,13 +99,7 @@ class Watch {
 
   void tune_launch(Channel& channel, const ToldKernel& kernel, const Message& offer) {
     const ScratchFolder folder;
-    CapturedLaunch captured = offered_launch(offer);
-    captured.kernel = kernel.name;
-    captured.image = kernel.image;
-    captured.registers_per_thread = kernel.registers_per_thread;
-    captured.launch = request_.launch;
-    captured.program = request_.program.front();
-    captured.process = offer.at("process");
+    CapturedLaunch captured = awaited_.captured(kernel, offer, request_.program.front());
     captured.memory.absolute_tolerance = request_.absolute_tolerance;
     captured.memory.relative_tolerance = request_.relative_tolerance;
     captured.variables = [&channel](const std::vector<std::string>& names) { return take_variables(channel, names); };
@@ -159,11 +107,11 @@ class Watch {
     captured.source_is_certain = !request_.source;
     TuneRequest tuning = request_.tuning;
     tuning.device = kernel.device;
-    tuning.flags.kernel = name_of(kernel.name);
+    tuning.flags.kernel = kernel_name(kernel.name);
     if (request_.source) {
       tuning.source = *request_.source;
     } else {
-      const ProgramSourceFile written = write_program_source(sources_.at(kernel.name), folder.path());
+      const ProgramSourceFile written = write_program_source(*awaited_.program_source(kernel.name), folder.path());
       tuning.source = written.file;
       tuning.flags.options.insert(tuning.flags.options.end(), written.options.begin(), written.options.end());
     }
@@ -233,28 +181,9 @@ class Watch {
 
   // A kernel that was asked for, and why nothing came of it.
   void note_what_was_not_tuned() {
-    if (result_.kernels.empty())
-      note(
-          "no launch of a kernel was seen: the program used no CUDA, was linked statically, or its driver is older "
-          "than "
-          "CUDA 12.4's");
-    if (!request_.tunes() || was_tuned_ || result_.kernels.empty()) return;
-    const std::string wanted = request_.kernel.value_or("a kernel of " + request_.source.value_or("").string());
-    std::vector<std::string> names;
-    for (const ListedKernel& kernel : result_.kernels) {
-      names.push_back(name_of(kernel.told.name));
-      if (!is_wanted(kernel.told.name)) continue;
-      if (kernel.launches == 0)
-        note(
-            fmt::format("{} was not tuned: it was launched inside CUDA graphs alone ({} times), where its data cannot "
-                        "be captured; run the program without graphs, if it has an option for that",
-                        kernel.signature, kernel.in_graphs));
-      else if (kernel.launches < static_cast<std::uint64_t>(request_.launch))
-        note(fmt::format("{} was not tuned: it was launched {} times, and --launch names the {}th", kernel.signature,
-                         kernel.launches, request_.launch));
-      return;
-    }
-    note(fmt::format("{} was never launched{}", wanted, did_you_mean(request_.kernel.value_or(""), names)));
+    if (auto nothing = why_nothing_was_seen(result_.kernels)) note(std::move(*nothing));
+    if (!request_.tunes()) return;
+    if (auto why_not = awaited_.why_not(result_.kernels)) note(std::move(*why_not));
   }
 
   void note(std::string text) { result_.notes.push_back(std::move(text)); }
@@ -265,12 +194,10 @@ class Watch {
   TunedLaunches launches_;
   LaunchListing listing_;
   RunResult result_;
-  std::vector<std::string> in_source_;      // kernels, where no name was given
+  AwaitedLaunch awaited_;
   std::map<int, std::string> gpus_;         // the model, by process
-  std::map<std::string, Message> sources_;  // that the program compiled, by mangled name
   std::map<std::string, double> speedups_;  // of what was applied, likewise
-  bool was_tuned_ = false;
-  bool works_in_program_ = false;  // the launches of a tuning are made there
+  bool works_in_program_ = false;           // the launches of a tuning are made there
 };
 
 std::string applied_text(const std::vector<AppliedKernel>& applied) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 
@@ -22,16 +23,35 @@ const std::string& standard_input() {
   return text;
 }
 
+bool has_side_file(const fs::path& source) {
+  std::error_code ignored;
+  return fs::exists(side_file_of(source), ignored);
+}
+
+// A captured launch is a folder with the one source in it.
+fs::path source_in_folder(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".cu") found.push_back(entry.path());
+  // Beside what it includes it is the one that has a description.
+  if (found.size() > 1 && std::count_if(found.begin(), found.end(), has_side_file) == 1)
+    found = {*std::find_if(found.begin(), found.end(), has_side_file)};
+  if (found.size() == 1) return found.front();
+  throw Error(ErrorKind::file_not_found, fmt::format("{}: is a folder with {} .cu files; name the one that is meant",
+                                                     folder.string(), found.size()));
+}
+
 }  // namespace
 
 Source read_source(const fs::path& path) {
   if (path == "-") return {kStandardInputName, standard_input()};
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return read_source(source_in_folder(path));
   std::optional<std::string> text = read_text(path);
   if (!text)
     throw Error(ErrorKind::file_not_found,
-                fmt::format("{}: {}", path.string(),
-                            fs::is_directory(path) ? "is a folder; name the .cu file in it"
-                                                   : "cannot be read; is the path right, and may you read the file?"));
+                fmt::format("{}: cannot be read; is the path right, and may you read the file?", path.string()));
   return {path, std::move(*text)};
 }
 

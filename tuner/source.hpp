@@ -43,7 +43,7 @@ struct Source {
 
 // What a source that came by standard input is called: in messages, and in what is stored.
 inline constexpr const char* kStandardInputName = "stdin.cu";
-// "-" is standard input. Throws Error(file_not_found).
+// "-" is standard input; a folder means the one .cu file in it. Throws Error(file_not_found).
 Source read_source(const std::filesystem::path& path);
 
 // The launch description of a source: what its comment, its side file or --description says, with the flags over it,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <set>
 
@@ -35,10 +36,12 @@ std::optional<std::string> included_name(std::string_view line) {
   return std::string(line.substr(1, end - 1));
 }
 
-// Adds the text of every file that `text` includes and that is the author's own: found beside the including
+// Finds every file that `text` includes and that is the author's own: found beside the including
 // file or in an author's include folder. Toolkit headers come with the compiler, whose build is in the key.
-void hash_includes(FieldHash& hash, const std::string& text, const fs::path& folder,
-                   const std::vector<std::string>& include_folders, std::set<fs::path>& seen) {
+// `visit`: called with the name as it is written, the file and its text.
+using IncludeVisitor = std::function<void(const std::string&, const fs::path&, const std::string&)>;
+void visit_includes(const IncludeVisitor& visit, const std::string& text, const fs::path& folder,
+                    const std::vector<std::string>& include_folders, std::set<fs::path>& seen) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const auto name = included_name(std::string_view(text).substr(at, end - at));
@@ -50,12 +53,22 @@ void hash_includes(FieldHash& hash, const std::string& text, const fs::path& fol
       const auto included = read_text(candidate);
       if (!included) continue;
       if (seen.insert(fs::weakly_canonical(candidate)).second) {
-        hash.add("included", *name).add("text", *included);
-        hash_includes(hash, *included, candidate.parent_path(), include_folders, seen);
+        visit(*name, candidate, *included);
+        visit_includes(visit, *included, candidate.parent_path(), include_folders, seen);
       }
       break;
     }
   }
+}
+
+void visit_all(const TaggedSource& source, const IncludeVisitor& visit) {
+  std::set<fs::path> seen;
+  const std::vector<std::string>& options = source.options.options;
+  std::vector<std::string> folders = source.include_folders;
+  for (std::string& folder : values_of(options, {"-I", "--include-path"})) folders.push_back(std::move(folder));
+  visit_includes(visit, source.text, source.path.parent_path(), folders, seen);
+  for (const std::string& file : values_of(options, {"-include", "--pre-include"}))
+    visit_includes(visit, fmt::format("#include \"{}\"", file), "", folders, seen);
 }
 
 int parse_cap(const std::string& text, const std::string& option) {
@@ -128,17 +141,19 @@ AuthorOptions author_options(const std::vector<std::string>& given) {
   return author;
 }
 
+std::vector<fs::path> included_files(const TaggedSource& source) {
+  std::vector<fs::path> files;
+  visit_all(source, [&](const std::string&, const fs::path& file, const std::string&) { files.push_back(file); });
+  return files;
+}
+
 std::string source_tag(const TaggedSource& source) {
   FieldHash hash;
   hash.add("text", source.text);
-  std::set<fs::path> seen;
-  const std::vector<std::string>& options = source.options.options;
-  std::vector<std::string> folders = source.include_folders;
-  for (std::string& folder : values_of(options, {"-I", "--include-path"})) folders.push_back(std::move(folder));
-  hash_includes(hash, source.text, source.path.parent_path(), folders, seen);
-  for (const std::string& file : values_of(options, {"-include", "--pre-include"}))
-    hash_includes(hash, fmt::format("#include \"{}\"", file), "", folders, seen);
-  for (const std::string& option : options) hash.add("option", option);
+  visit_all(source, [&](const std::string& name, const fs::path&, const std::string& text) {
+    hash.add("included", name).add("text", text);
+  });
+  for (const std::string& option : source.options.options) hash.add("option", option);
   hash.add("author cap", std::to_string(source.options.cap));
   for (const std::string& expression : source.name_expressions) hash.add("name expression", expression);
   return hash.hex();

@@ -31,6 +31,9 @@ struct TaggedSource {
   AuthorOptions options;
   std::vector<std::string> name_expressions;
 };
+// The author's files that it includes, directly or not, each once, as they were found: beside the including file or in
+// an author's folder. Names that no file has are the toolkit's.
+std::vector<std::filesystem::path> included_files(const TaggedSource& source);
 // 32 hex digits. With the architecture and the compiler's build, which are keyed beside it, equal exactly when the same
 // machine code is to be expected.
 std::string source_tag(const TaggedSource& source);

@@ -26,6 +26,7 @@ enum class CliCommand {
   db,
   bundle,
   run,
+  capture,
   tag,
   doctor,
   completion,

@@ -79,6 +79,7 @@ def _left_over_section(rows):
     lines += [f"- {row.get('case', row['part'])}: left out of {row['part']}: {row['why']}"
               for row in tables.of_kind(rows, "left_out")]
     lines += [f"- {row['part']}: ended early: {row['why']}" for row in tables.of_kind(rows, "failed")]
+    lines += [f"- {line}" for line in tables.runs_left_out(rows)]
     return ["## What is not in these tables", "", *dict.fromkeys(lines), ""] if lines else []
 
 

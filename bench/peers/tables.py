@@ -48,6 +48,8 @@ def groups(rows, part, case):
     grouped = {}
     for row in of_kind(rows, "run", part=part, case=case):
         grouped.setdefault((row["peer"], row["variant"]), []).append(row)
+    # What ended early says nothing of the others' figures; where it is all there is, its reason stands in the table.
+    grouped = {who: [run for run in runs if not run.get("failed")] or runs for who, runs in grouped.items()}
     return sorted(grouped.items(), key=lambda item: (item[0] != ("regtune", ""), item[0][0] != "regtune"))
 
 
@@ -60,8 +62,19 @@ def extrapolation(rows, part, case, peer, variant):
     return found[0] if found else None
 
 
+def runs_left_out(rows):
+    """Lines about runs that ended early where others of the same kind did not."""
+    lines = []
+    for row in of_kind(rows, "run"):
+        if row.get("failed") and all(not run.get("failed") for who, runs in groups(rows, row["part"], row["case"])
+                                     for run in runs if who == (row["peer"], row["variant"])):
+            lines.append(f"{row['case']}: run {row['run']} of {name_of(row['peer'], row['variant'])}: {row['failed']}")
+    return lines
+
+
 def own_wall(rows, part, case):
-    return median_of(of_kind(rows, "run", part=part, case=case, peer="regtune", variant=""), "wall_s")
+    runs = of_kind(rows, "run", part=part, case=case, peer="regtune", variant="")
+    return median_of([run for run in runs if not run.get("failed")] or runs, "wall_s")
 
 
 def within_words(runs, judged, peer, variant):

@@ -44,6 +44,14 @@ class Tables(unittest.TestCase):
         self.assertEqual(row[-3:], ["", "", ""])
         self.assertTrue(tables.referee_line(self.rows, "heavy", "block_sort").startswith("No judgement"))
 
+    def test_a_run_that_was_stopped_is_told_and_not_counted(self):
+        stopped = dict(next(row for row in tables.of_kind(self.rows, "run", part="heavy") if row["peer"] == "regtune"),
+                       run=9, wall_s=0.1, failed="stopped after 5 s")
+        before = row_of(tables.sweep_table(self.rows, "heavy", "block_sort"), "regtune")
+        rows = [*self.rows, stopped]
+        self.assertEqual(row_of(tables.sweep_table(rows, "heavy", "block_sort"), "regtune"), before)
+        self.assertEqual(tables.runs_left_out(rows), ["block_sort: run 9 of regtune: stopped after 5 s"])
+
     def test_a_peer_that_found_better_is_named(self):
         lines = tables.better_peers(self.rows)
         self.assertEqual(len(lines), 1)

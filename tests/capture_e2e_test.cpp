@@ -1,0 +1,100 @@
+// `regtune capture` over somebody else's program, and the tuning of what it left: with NVRTC itself, and a GPU that
+// computes nothing.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "program.hpp"
+#include "regtune/error.hpp"
+#include "toolkit.hpp"
+
+namespace regtune {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string nvrtc_file() {
+  for (const fs::path& candidate : library_candidates(nvrtc_library()))
+    if (candidate.is_absolute() && fs::exists(candidate)) return candidate.string();
+  return "";
+}
+
+class CapturedApp : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(REGTUNE_WATCHED_APP)) GTEST_SKIP() << "the program was not carried along";
+    const std::string nvrtc = nvrtc_file();
+    if (nvrtc.empty()) GTEST_SKIP() << "NVRTC is not here, and the program compiles its kernel by it";
+    const fs::path libraries = program_.folder() / "driver";
+    fs::create_directory(libraries);
+    fs::copy_file(REGTUNE_FAKE_GPU, libraries / "libcuda.so.1");
+    set("LD_LIBRARY_PATH", libraries.string());
+    set("REGTUNE_CUDA", REGTUNE_FAKE_GPU);
+    set("WATCHED_NVRTC", nvrtc);
+    set("FAKE_GPU_PARAMETERS", "8,8,4");
+  }
+  void TearDown() override {
+    for (const auto& [name, before] : environment_)
+      before.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), before.c_str(), 1);
+  }
+  void set(const std::string& name, const std::string& value) {
+    const char* before = std::getenv(name.c_str());
+    environment_.emplace(name, before ? before : "");
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  Ending capture(std::vector<std::string> options) const {
+    options.insert(options.begin(), "capture");
+    options.insert(options.end(), {"--", REGTUNE_WATCHED_APP, "10"});
+    return program_.run(options);
+  }
+  fs::path in_folder(const std::string& name) const { return program_.folder() / name; }
+
+  Program program_{false};
+  std::map<std::string, std::string> environment_;
+};
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(CapturedApp, LeavesAFolderThatCanBeTuned) {
+  const Ending captured = capture({"-k", "scale", "--launch", "2", "-o", "case"});
+  ASSERT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_TRUE(holds(captured.out, "memory ")) << "standard output is the program's";
+  EXPECT_TRUE(holds(captured.err, "case/scale.regtune.toml")) << captured.err;
+  const std::string description = text_of(in_folder("case/scale.regtune.toml"));
+  for (const char* line : {"kernel = \"scale\"", "block = 256", "grid = 4", "n = 1000",
+                           "in = { buffer = 1000, init = \"file:in.npy\", output = false }", "n = \"n\""})
+    EXPECT_TRUE(holds(description, line)) << line << "\n" << description;
+  EXPECT_TRUE(holds(text_of(in_folder("case/scale.cu")), "__global__ void scale"));
+  EXPECT_TRUE(holds(text_of(in_folder("case/factor.h")), "FACTOR"));
+  EXPECT_EQ(fs::file_size(in_folder("case/in.npy")), 128u + 4000u);
+
+  const Ending studied = program_.run({"analyze", "case", "--arch", "sm_90"});
+  EXPECT_EQ(studied.exit_code, 0) << studied.err;
+  EXPECT_TRUE(holds(studied.out, "scale(const float*, float*, int)")) << studied.out;
+  const Ending tuned = program_.run({"case", "--budget", "1", "--no-rename", "--quiet"});
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+}
+
+TEST_F(CapturedApp, SaysWhyNothingWasWritten) {
+  const Ending never = capture({"-k", "scala", "-o", "case"});
+  EXPECT_EQ(never.exit_code, static_cast<int>(ErrorKind::no_kernel));
+  EXPECT_TRUE(holds(never.err, "scala was never launched")) << never.err;
+  EXPECT_TRUE(holds(never.out, "memory ")) << "the program runs to its end";
+  const Ending late = capture({"-k", "scale", "--launch", "99", "-o", "case"});
+  EXPECT_TRUE(holds(late.err, "launched 10 times")) << late.err;
+  EXPECT_FALSE(fs::exists(in_folder("case")));
+}
+
+TEST_F(CapturedApp, OverwritesNothing) {
+  program_.write("case/mine.cu", "");
+  const Ending refused = capture({"-k", "scale", "-o", "case"});
+  EXPECT_EQ(refused.exit_code, static_cast<int>(ErrorKind::usage));
+  EXPECT_TRUE(refused.out.empty()) << "the program was not started";
+}
+
+}  // namespace
+}  // namespace regtune
