@@ -21,7 +21,7 @@ fi
 
 if has_version_14 clang-tidy; then
   step "lint: clang-tidy, on what it has not found clean before"
-  mapfile -t files < <(find db tuner -name '*.cpp')
+  mapfile -t files < <(find db inject tuner -name '*.cpp')
   quiet lint python3 -B tests/lint.py build/dev "${files[@]}"
   tail -n 1 build/lint.log
 else

@@ -71,13 +71,14 @@ void* hook_of_request(std::string_view asked, int version, bool per_thread) {
 
 }  // namespace regtune
 
-// The search that follows the caller's own place in the order of libraries looks at who called: it must be jumped to,
-// and this function leave no frame.
+// The searches from the caller's own place in the order of libraries, and in the scope of its own, look at who called:
+// they must be jumped to, and this function leave no frame. In the global scope the hooks come first by themselves.
 #pragma GCC push_options
 #pragma GCC optimize("O2", "optimize-sibling-calls")
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) noexcept {
   const regtune::LoaderSearch search = regtune::loader_search();
-  if (handle == RTLD_NEXT || !regtune::is_cudas(name) || regtune::Inside::is_own_work()) return search(handle, name);
+  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || !regtune::is_cudas(name) || regtune::Inside::is_own_work())
+    return search(handle, name);
   void* const found = search(handle, name);
   if (!found) return found;
   void* const hook = regtune::hook_of_symbol(name);

@@ -2,57 +2,24 @@
 // computes nothing.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <map>
 
-#include "program.hpp"
 #include "regtune/error.hpp"
-#include "toolkit.hpp"
+#include "watched_app.hpp"
 
 namespace regtune {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string nvrtc_file() {
-  for (const fs::path& candidate : library_candidates(nvrtc_library()))
-    if (candidate.is_absolute() && fs::exists(candidate)) return candidate.string();
-  return "";
-}
-
-class CapturedApp : public testing::Test {
+class CapturedApp : public WithWatchedApp {
  protected:
-  void SetUp() override {
-    if (!fs::exists(REGTUNE_WATCHED_APP)) GTEST_SKIP() << "the program was not carried along";
-    const std::string nvrtc = nvrtc_file();
-    if (nvrtc.empty()) GTEST_SKIP() << "NVRTC is not here, and the program compiles its kernel by it";
-    const fs::path libraries = program_.folder() / "driver";
-    fs::create_directory(libraries);
-    fs::copy_file(REGTUNE_FAKE_GPU, libraries / "libcuda.so.1");
-    set("LD_LIBRARY_PATH", libraries.string());
-    set("REGTUNE_CUDA", REGTUNE_FAKE_GPU);
-    set("WATCHED_NVRTC", nvrtc);
-    set("FAKE_GPU_PARAMETERS", "8,8,4");
-  }
-  void TearDown() override {
-    for (const auto& [name, before] : environment_)
-      before.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), before.c_str(), 1);
-  }
-  void set(const std::string& name, const std::string& value) {
-    const char* before = std::getenv(name.c_str());
-    environment_.emplace(name, before ? before : "");
-    setenv(name.c_str(), value.c_str(), 1);
-  }
   Ending capture(std::vector<std::string> options) const {
     options.insert(options.begin(), "capture");
     options.insert(options.end(), {"--", REGTUNE_WATCHED_APP, "10"});
     return program_.run(options);
   }
   fs::path in_folder(const std::string& name) const { return program_.folder() / name; }
-
-  Program program_{false};
-  std::map<std::string, std::string> environment_;
 };
 
 bool holds(const std::string& text, const std::string& part) {

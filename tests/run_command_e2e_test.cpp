@@ -2,45 +2,19 @@
 // nothing.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 
-#include "program.hpp"
 #include "regtune/error.hpp"
 #include "shell.hpp"
 #include "store.hpp"
-#include "toolkit.hpp"
+#include "watched_app.hpp"
 
 namespace regtune {
 namespace {
 
-std::string nvrtc_file() {
-  for (const std::filesystem::path& candidate : library_candidates(nvrtc_library()))
-    if (candidate.is_absolute() && std::filesystem::exists(candidate)) return candidate.string();
-  return "";
-}
-
-class WatchedApp : public testing::Test {
+class WatchedApp : public WithWatchedApp {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(REGTUNE_WATCHED_APP)) GTEST_SKIP() << "the program was not carried along";
-    const std::string nvrtc = nvrtc_file();
-    if (nvrtc.empty()) GTEST_SKIP() << "NVRTC is not here, and the program compiles its kernel by it";
-    const std::filesystem::path libraries = program_.folder() / "driver";
-    std::filesystem::create_directory(libraries);
-    std::filesystem::copy_file(REGTUNE_FAKE_GPU, libraries / "libcuda.so.1");
-    set("LD_LIBRARY_PATH", libraries.string());
-    set("REGTUNE_CUDA", REGTUNE_FAKE_GPU);
-    set("WATCHED_NVRTC", nvrtc);
-    set("FAKE_GPU_PARAMETERS", "8,8,4");
-  }
-  void TearDown() override {
-    for (const auto& [name, before] : environment_)
-      before.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), before.c_str(), 1);
-  }
-
   // regtune run [options] -- watched_app [arguments]
   Ending watch(std::vector<std::string> options, const std::vector<std::string>& arguments) const {
     options.insert(options.begin(), "run");
@@ -58,15 +32,6 @@ class WatchedApp : public testing::Test {
   static Said unwatched(const std::string& arguments) {
     return run(std::string(REGTUNE_WATCHED_APP) + " " + arguments);
   }
-
-  void set(const std::string& name, const std::string& value) {
-    const char* before = std::getenv(name.c_str());
-    environment_.emplace(name, before ? before : "");
-    setenv(name.c_str(), value.c_str(), 1);
-  }
-
-  Program program_{false};
-  std::map<std::string, std::string> environment_;
 };
 
 const std::vector<std::string> kShortTuning{"-k", "scale", "--budget", "1", "--no-rename", "--quiet"};

@@ -285,9 +285,10 @@ TEST_P(Replayed, RefusesAnAddressThatIsTaken) {
   void* const wanted = reinterpret_cast<void*>(other_);
   ASSERT_EQ(mmap(wanted, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), wanted);
   const std::string text = refusal_of([&] { make(); }, ErrorKind::gpu_failed);
-  EXPECT_TRUE(text.starts_with(fmt::format("the 2 MiB at {:#x}, where the application has its data, are taken in the "
-                                           "process that replays the launch (the driver gives 0x",
-                                           other_)))
+  EXPECT_TRUE(
+      text.starts_with(fmt::format("the 2 MiB at {:#x}, where the application has its data, are taken in the "
+                                   "process that replays the launch (the driver gives 0x",
+                                   other_)))
       << text;
   EXPECT_TRUE(text.ends_with(" instead); try --in-process")) << text;
 }

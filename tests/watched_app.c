@@ -1,5 +1,5 @@
-/* A program as somebody else wrote it, for the tests of regtune run: it opens CUDA by itself, compiles a kernel by NVRTC
- * while it runs, launches it, and prints what its memory holds. Arguments: LAUNCHES [exit|_exit|fork|code N]. */
+/* A program as somebody else wrote it, for the tests of regtune run: it opens CUDA by itself, compiles a kernel by
+ * NVRTC while it runs, launches it, and prints what its memory holds. Arguments: LAUNCHES [exit|_exit|fork|code N]. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nvrtc.h>
