@@ -72,9 +72,8 @@ void* hook_of_request(std::string_view asked, int version, bool per_thread) {
 }  // namespace regtune
 
 // The searches from the caller's own place in the order of libraries, and in the scope of its own, look at who called:
-// they must be jumped to, and this function leave no frame. In the global scope the hooks come first by themselves.
-#pragma GCC push_options
-#pragma GCC optimize("O2", "optimize-sibling-calls")
+// they must be jumped to, and this function leave no frame (the build asks for that). In the global scope the hooks
+// come first by themselves.
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) noexcept {
   const regtune::LoaderSearch search = regtune::loader_search();
   if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || !regtune::is_cudas(name) || regtune::Inside::is_own_work())
@@ -84,7 +83,6 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, cons
   void* const hook = regtune::hook_of_symbol(name);
   return hook ? hook : found;
 }
-#pragma GCC pop_options
 
 extern "C" __attribute__((visibility("default"))) CUresult cuGetProcAddress_v2(const char* symbol, void** function,
                                                                                int version, cuuint64_t flags,
