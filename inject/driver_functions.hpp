@@ -9,8 +9,8 @@
 
 namespace regtune {
 
-// dlsym of the C library.
-using LoaderSearch = void* (*)(void*, const char*);
+// dlsym of the C library. It throws nothing, which is what lets a function that throws nothing jump to it.
+using LoaderSearch = void* (*)(void*, const char*) noexcept;
 LoaderSearch loader_search();
 
 // A function of libcuda by its exported name; nullptr: it has none, or is not loaded.

@@ -154,6 +154,17 @@ TEST_F(WatchedApp, OfAProgramWithoutCudaSaysSo) {
   EXPECT_TRUE(holds(ending.err, "no launch of a kernel was seen"));
 }
 
+TEST_F(WatchedApp, WhatTheUserPreloadsFindsWhatItWouldFind) {
+  const std::string command = "LD_PRELOAD='" REGTUNE_PRELOADED "' ";
+  const Said unwatched = run(command + REGTUNE_WATCHED_APP);
+  ASSERT_EQ(unwatched.text, "preloaded: nothing to do\n");
+  const Ending ending =
+      program_.run({"run", "--", "/bin/sh", "-c",
+                    "LD_PRELOAD=\"$LD_PRELOAD:" REGTUNE_PRELOADED "\" exec '" REGTUNE_WATCHED_APP "'"});
+  EXPECT_EQ(ending.out, unwatched.text) << ending.err;
+  EXPECT_EQ(ending.exit_code, 0);
+}
+
 TEST_F(WatchedApp, AProgramThatASignalEndedIsToldAsAShellDoes) {
   EXPECT_EQ(program_.run({"run", "--quiet", "--", "sh", "-c", "kill -9 $$"}).exit_code, 128 + 9);
 }
