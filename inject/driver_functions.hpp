@@ -31,9 +31,9 @@ Function* driver_function(const char* name) {
                       apply(cuKernelGetLibrary) apply(cuModuleLoadData) apply(cuModuleGetFunction)                   \
                           apply(cuModuleGetGlobal) apply(cuMemcpyDtoH) apply(cuMemcpyDtoDAsync)                      \
                               apply(cuPointerGetAttribute) apply(cuGraphGetNodes) apply(cuGraphNodeGetType)          \
-                                  apply(cuGraphKernelNodeGetParams) apply(cuLaunchKernel)                            \
-                                      apply(cuLaunchCooperativeKernel) apply(cuLaunchKernelEx)                       \
-                                          apply(cuLibraryGetModule) apply(cuEventSynchronize)
+                                  apply(cuGraphKernelNodeGetParams)                                                  \
+                                                                                                                     \
+                                      apply(cuLibraryGetModule) apply(cuEventSynchronize)
 
 struct DriverFunctions {
 #define REGTUNE_DECLARE(name) decltype(&::name) name##_call = nullptr;

@@ -259,5 +259,11 @@ TEST(LaunchListing, TakesWhatAProcessTellsAndRefusesTheRest) {
   EXPECT_THROW(told_kernel("kernel"), nlohmann::json::exception);
 }
 
+TEST(KernelName, IsWhatPeopleCallIt) {
+  EXPECT_EQ(kernel_name("_Z5scaleILi4EEvPfi"), "scale<4>");
+  EXPECT_EQ(kernel_name("_ZN12_GLOBAL__N_15innerEPf"), "inner") << "as --kernel takes it";
+  EXPECT_EQ(kernel_name("plain"), "plain");
+}
+
 }  // namespace
 }  // namespace regtune

@@ -195,6 +195,21 @@ TEST_F(WatchedApp, AppliesWhatWasTunedToTheLaunchesItServes) {
   EXPECT_EQ(json.at("applied").at(0).at("launches"), 10) << json;
 }
 
+TEST_F(WatchedApp, ACacheThatCannotBeUsedEndsTheRunBeforeTheProgramStarts) {
+  program_.write("cache.db", std::string(8192, 'x'));
+  const Ending ending = watch({"--apply"}, {"3"});
+  EXPECT_EQ(ending.exit_code, static_cast<int>(ErrorKind::cache_unusable)) << ending.err;
+  EXPECT_EQ(ending.out, "") << "the program has not run";
+}
+
+TEST_F(WatchedApp, AListingNeedsNoCache) {
+  const Ending ending = program_.run({"run", "--", "/bin/sh", "-c",
+                                      "env -u HOME -u XDG_CACHE_HOME -u REGTUNE_CACHE '" + program_path().string() +
+                                          "' run --no-config -- " + REGTUNE_WATCHED_APP});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_EQ(ending.out, "nothing to do\n");
+}
+
 TEST_F(WatchedApp, AppliesNothingWhereNothingIsStored) {
   const Ending ending = watch({"--apply", "--quiet"}, {"10"});
   EXPECT_EQ(ending.exit_code, 0);

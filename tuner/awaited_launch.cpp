@@ -25,14 +25,6 @@ bool is_named(const std::string& mangled, const std::string& wanted) {
 
 }  // namespace
 
-std::string kernel_name(const std::string& mangled_name) {
-  const std::string display = demangle(mangled_name);
-  std::string name = display.substr(0, display.find('('));
-  // What a template returns stands in front of its name.
-  if (name.starts_with("void ")) name.erase(0, 5);
-  return name;
-}
-
 AwaitedLaunch::AwaitedLaunch(AwaitedKernel awaited) : awaited_(std::move(awaited)) {
   if (!awaited_.source) return;
   const Source source = read_source(*awaited_.source);

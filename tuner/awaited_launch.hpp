@@ -51,9 +51,6 @@ class AwaitedLaunch {
   bool came_ = false;
 };
 
-// "void scale<4>(float*, int)" -> "scale<4>", as --kernel takes it.
-std::string kernel_name(const std::string& mangled_name);
-
 // A note where no launch at all was seen; empty else.
 std::optional<std::string> why_nothing_was_seen(const std::vector<ListedKernel>& kernels);
 

@@ -145,14 +145,6 @@ std::string why_worth(const ListedKernel& kernel) {
   return reasons;
 }
 
-std::string name_to_give(const ListedKernel& kernel) {
-  const std::size_t parameters = kernel.signature.find('(');
-  std::string name = kernel.signature.substr(0, parameters);
-  // A template's demangled name begins with what it returns.
-  if (name.starts_with("void ")) name = name.substr(5);
-  return name;
-}
-
 std::string advice(const std::vector<ListedKernel>& kernels, double total) {
   std::string text;
   std::size_t named = 0;
@@ -160,8 +152,8 @@ std::string advice(const std::vector<ListedKernel>& kernels, double total) {
     if (named == kWorthTuning || total <= 0 || kernel.ms < kWorthShare * total) break;
     if (kernel.launches == 0) continue;
     const std::string source = kernel.told.from_nvrtc ? "" : " --source FILE.cu";
-    text += fmt::format("  regtune run -k '{}'{} -- ...   # {:.1f} % of the time; {}\n", name_to_give(kernel), source,
-                        100 * kernel.ms / total, why_worth(kernel));
+    text += fmt::format("  regtune run -k '{}'{} -- ...   # {:.1f} % of the time; {}\n", kernel_name(kernel.told.name),
+                        source, 100 * kernel.ms / total, why_worth(kernel));
     ++named;
   }
   return text.empty() ? "" : "\nworth tuning first:\n" + text;
@@ -183,6 +175,14 @@ nlohmann::json shape_json(const ListedShape& shape) {
 }
 
 }  // namespace
+
+std::string kernel_name(const std::string& mangled_name) {
+  const std::string display = demangle(mangled_name);
+  std::string name = display.substr(0, display.find('('));
+  // What a template returns stands in front of its name.
+  if (name.starts_with("void ")) name.erase(0, 5);
+  return name;
+}
 
 ToldKernel told_kernel(const nlohmann::json& message) {
   ToldKernel kernel;

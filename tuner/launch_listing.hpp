@@ -31,6 +31,9 @@ struct ToldKernel {
 // Throws Message::exception for what no injected library says.
 ToldKernel told_kernel(const nlohmann::json& message);
 
+// "void scale<4>(float*, int)" -> "scale<4>", as --kernel takes it.
+std::string kernel_name(const std::string& mangled_name);
+
 struct ListedShape {
   LaunchShape shape;
   bool is_cooperative = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "awaited_launch.hpp"
@@ -21,18 +22,26 @@ namespace {
 
 class Watch {
  public:
-  Watch(const RunRequest& request, WatchedProgram& program, Progress& progress)
+  // `launches`: what may be applied; nullptr: nothing.
+  Watch(const RunRequest& request, WatchedProgram& program, TunedLaunches* launches, Progress& progress)
       : request_(request),
         program_(program),
         progress_(progress),
-        launches_(cache()),
+        launches_(launches),
         awaited_({request.kernel, request.source, request.launch, true, "tuned"}) {}
 
   void answer(int process, const Message& question) {
     const std::string what = question.at("ask");
-    if (what == "kernel") program_.channel(process).send(about_kernel(process, question));
     if (what == "launch") at_launch(process, question);
-    if (what == "code") program_.channel(process).send(code_for(process, question));
+    if (what != "kernel" && what != "code") return;
+    // The program waits for the answer, and runs on whatever becomes of the cache.
+    Message answer = Message::object();
+    try {
+      answer = what == "kernel" ? about_kernel(process, question) : code_for(process, question);
+    } catch (const Error& failure) {
+      note(failure.what());
+    }
+    program_.channel(process).send(answer);
   }
 
   RunResult result(int exit_code) {
@@ -46,14 +55,12 @@ class Watch {
   }
 
  private:
-  std::filesystem::path cache() const { return request_.tuning.cache.value_or(default_cache_path()); }
-
   Message about_kernel(int process, const Message& question) {
     const ToldKernel kernel = told_kernel(question);
     listing_.add_kernel(process, kernel);
     gpus_[process] = question.at("gpu");
-    if (request_.apply) {
-      const auto integers = launches_.integers(kernel.name, kernel.image, gpus_[process]);
+    if (launches_) {
+      const auto integers = launches_->integers(kernel.name, kernel.image, gpus_[process]);
       return integers ? Message{{"interest", "replace"}} : Message{{"interest", "none"}};
     }
     if (!request_.tunes()) return {{"interest", "none"}};
@@ -93,7 +100,8 @@ class Watch {
       if (last.state != Channel::State::message) return;
       works_in_program_ = !last.message.contains("ok") && !last.message.contains("failure");
       if (last.message.contains("failure"))
-        note("the program's memory could not be put back: " + last.message.at("failure").get<std::string>());
+        note("the program's memory could not be put back, so that its results are not to be trusted: " +
+             last.message.at("failure").get<std::string>() + "; run it again without --in-process");
     }
   }
 
@@ -146,12 +154,12 @@ class Watch {
     Message answer = Message::object();
     Message integers = Message::array();
     for (const IntegerPlace& place :
-         launches_.integers(kernel->name, kernel->image, gpu).value_or(std::vector<IntegerPlace>{}))
+         launches_->integers(kernel->name, kernel->image, gpu).value_or(std::vector<IntegerPlace>{}))
       integers.push_back({place.offset_bytes, place.size_bytes});
     answer["integers"] = integers;
     std::string why_not;
     const std::optional<TunedLaunch> tuned =
-        launches_.find(kernel->name, kernel->image, gpu, launch.shape, launch.memory.parameter_block, why_not);
+        launches_->find(kernel->name, kernel->image, gpu, launch.shape, launch.memory.parameter_block, why_not);
     if (!tuned) {
       answer["none"] = why_not;
       return answer;
@@ -191,7 +199,7 @@ class Watch {
   const RunRequest& request_;
   WatchedProgram& program_;
   Progress& progress_;
-  TunedLaunches launches_;
+  TunedLaunches* launches_;
   LaunchListing listing_;
   RunResult result_;
   AwaitedLaunch awaited_;
@@ -211,9 +219,12 @@ std::string applied_text(const std::vector<AppliedKernel>& applied) {
 }  // namespace
 
 RunResult run_program_watched(const RunRequest& request, Progress& progress) {
-  if (request.source) static_cast<void>(read_source(*request.source));  // before the program runs for nothing
+  // What cannot be used is told before the program runs for nothing.
+  if (request.source) static_cast<void>(read_source(*request.source));
+  std::optional<TunedLaunches> launches;
+  if (request.apply) launches.emplace(request.tuning.cache.value_or(default_cache_path()));
   WatchedProgram program({request.program, request.tunes() && !request.source});
-  Watch watch(request, program, progress);
+  Watch watch(request, program, launches ? &*launches : nullptr, progress);
   while (const std::optional<WatchedProgram::Question> question = program.next())
     watch.answer(question->process, question->message);
   return watch.result(program.exit_code());

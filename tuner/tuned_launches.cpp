@@ -10,16 +10,15 @@
 
 namespace regtune {
 
-TunedLaunches::TunedLaunches(std::filesystem::path cache) : cache_(std::move(cache)) {}
+TunedLaunches::TunedLaunches(std::filesystem::path cache)
+    : cache_(std::move(cache)), store_(Store::open_existing(cache_)) {}
 
 // The newest first.
 const std::vector<TunedLaunches::Stored>& TunedLaunches::stored(const std::string& kernel, const std::string& image,
                                                                 const std::string& gpu) {
   const auto [known, is_new] = answered_.try_emplace({kernel, image, gpu});
   std::vector<Stored>& found = known->second;
-  if (!is_new || image.empty()) return found;
-  if (!store_) store_ = Store::open_existing(cache_);
-  if (!store_) return found;
+  if (!is_new || image.empty() || !store_) return found;
   for (const StoredRun& run : store_->list(kernel)) {
     if (run.kernel != kernel || gpu_model_key(run.gpu.name) != gpu_model_key(gpu)) continue;
     std::optional<TuningRecord> record = store_->load(run.id);

@@ -25,7 +25,7 @@ struct TunedLaunch {
 
 class TunedLaunches {
  public:
-  // Throws Error(cache_unusable).
+  // Opens it. Throws Error(cache_unusable); a cache that is not there has nothing.
   explicit TunedLaunches(std::filesystem::path cache);
 
   // Whether anything is stored that could serve some launch of the kernel, and where the integers stand by which its
@@ -46,7 +46,7 @@ class TunedLaunches {
   const std::vector<Stored>& stored(const std::string& kernel, const std::string& image, const std::string& gpu);
 
   std::filesystem::path cache_;
-  std::optional<Store> store_;                        // opened at the first question
+  std::optional<Store> store_;                        // empty: there is none
   std::map<Question, std::vector<Stored>> answered_;  // a program waits for each answer
 };
 
