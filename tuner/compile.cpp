@@ -113,18 +113,28 @@ const CompilerIdentity& CompilePool::identity() {
   return *identity_;
 }
 
+void CompilePool::look_for_nvcc() {
+  if (nvcc_looked_for_ || nvcc_search_) return;
+  nvcc_search_ = server_.spawn();
+  nvcc_search_->channel.send({{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}});
+}
+
 const CompilerIdentity* CompilePool::nvcc() {
+  look_for_nvcc();
   if (!nvcc_looked_for_) {
     nvcc_looked_for_ = true;
-    std::string how;
-    const std::optional<Message> reply =
-        server_.ask({{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}}, kIdentityLimitMs, how);
-    if (!reply)
-      why_no_nvcc_ = fmt::format("looking for nvcc failed: the process that looked {}", how);
-    else if (reply->contains("failure"))
-      why_no_nvcc_ = reply->at("failure").get<std::string>();
+    const Channel::Received received = nvcc_search_->channel.receive(after_ms(kIdentityLimitMs));
+    ForkServer::abandon(*nvcc_search_);
+    nvcc_search_.reset();
+    if (received.state == Channel::State::timed_out)
+      why_no_nvcc_ =
+          fmt::format("looking for nvcc took longer than {:.0f} s; name it with --nvcc", kIdentityLimitMs / 1000);
+    else if (received.state != Channel::State::message)
+      why_no_nvcc_ = "the process that looked for nvcc died; name it with --nvcc";
+    else if (received.message.contains("failure"))
+      why_no_nvcc_ = received.message.at("failure").get<std::string>();
     else
-      nvcc_ = identity_from(*reply, FrontEnd::nvcc);
+      nvcc_ = identity_from(received.message, FrontEnd::nvcc);
   }
   return nvcc_ ? &*nvcc_ : nullptr;
 }

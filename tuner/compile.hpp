@@ -62,7 +62,10 @@ class CompilePool {
 
   // NVRTC. Throws Error(no_toolkit) with where it was looked for.
   const CompilerIdentity& identity();
-  // nullptr where there is no nvcc; why_no_nvcc() then says where it was looked for. Looked for at the first call.
+  // Begins to look for nvcc, so that nvcc() need not wait for it while the server has a job. Requires: it has none now.
+  void look_for_nvcc();
+  // nullptr where there is no nvcc; why_no_nvcc() then says where it was looked for. Looked for at the first call, if
+  // that was not begun.
   const CompilerIdentity* nvcc();
   const std::string& why_no_nvcc() const { return why_no_nvcc_; }
   // Either. Throws Error(no_toolkit).
@@ -140,6 +143,7 @@ class CompilePool {
   std::optional<std::map<std::string, CompiledCode>> made_;  // there are no compilers
   std::map<Asker, std::deque<CompiledCode>> answered_;       // not returned yet
   bool nvcc_looked_for_ = false;
+  std::optional<ForkedWorker> nvcc_search_;  // a process that looks for it
   std::optional<CompilerIdentity> nvcc_;
   std::string why_no_nvcc_;
   bool server_has_linker_ = false;
