@@ -25,8 +25,8 @@ class CompiledEntrants final : public EntrantSource {
   // which of the first are fast. All references outlive this.
   CompiledEntrants(Sweep& sweep, TuningRecord& record, const GpuLimits& limits, const PastRuns& past, RunLog& log,
                    std::vector<Build> later = {});
-  // Which budgets would be recommended if the race ended as it stands; a rough guess where some were launched once.
-  using LikelyWatch = std::function<void(const std::vector<Build>&, bool is_rough)>;
+  // Which budgets would be recommended if the race ended as it stands.
+  using LikelyWatch = std::function<void(const std::vector<Build>&)>;
   void on_likely_winners(LikelyWatch watch) { on_likely_ = std::move(watch); }
 
   // The code to compare with: the author's own as soon as it is there, if it can be launched; else all codes are

@@ -111,14 +111,23 @@ def heavy(bench, clock):
     contest = bench.contest(HEAVY, "heavy")
     for run in (1, 2, 3):
         bench.tune(contest, run, clock, warm=run == 1)
-    for run in (1, 2, 3):
-        bench.tune(contest, run, clock, variant="own name only", options=["--no-rename"])
+    _own_name_only(bench, contest, clock)
     variant = "brute force of 24"
     answer = bench.kernel_tuner(contest, [{"variant": variant, "seed": 1}], clock, caps=spread_caps(24))
     if answer:
         _extrapolated(bench, contest, "Kernel Tuner", variant, answer)
     if clock.allows(30):
         contest.judge(min(30, clock.left_s()))
+
+
+def heavy_own(bench, clock):
+    """Of that part, regtune alone over the configurations that Kernel Tuner has, under the kernel's own name."""
+    _own_name_only(bench, bench.contest(HEAVY, "heavy"), clock)
+
+
+def _own_name_only(bench, contest, clock):
+    for run in (1, 2, 3):
+        bench.tune(contest, run, clock, variant="own name only", options=["--no-rename"])
 
 
 def _extrapolated(bench, contest, peer, variant, answer):
@@ -273,7 +282,7 @@ def look_up(bench, clock):
     bench.results.add("look_up", text=log.read_text(errors="replace"))
 
 
-_FUNCTIONS = {"preflight": preflight, "brute": brute, "heavy": heavy, "strategies": strategies,
+_FUNCTIONS = {"preflight": preflight, "brute": brute, "heavy": heavy, "heavy_own": heavy_own, "strategies": strategies,
               "repeats": repeats, "public": public, "scaling": scaling, "others": others,
               "look_up": look_up}
 

@@ -45,7 +45,10 @@ all of them compile the kernels of `kernels/` with it."""
 
 
 def _sweep_section(rows, part, case, title):
-    return [f"## {title}", "", tables.sweep_table(rows, part, case), "", tables.referee_line(rows, part, case), ""]
+    lines = [f"## {title}", "", tables.sweep_table(rows, part, case), ""]
+    for sentence in (tables.own_name_line(rows, part, case), tables.referee_line(rows, part, case)):
+        lines += [sentence, ""] if sentence else []
+    return lines
 
 
 def _strategy_section(rows):

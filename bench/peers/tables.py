@@ -115,6 +115,20 @@ def _milliseconds(value):
     return "" if value is None else f"{value:.4g} ms"
 
 
+def own_name_line(rows, part, case):
+    """How much longer others take than regtune under the kernel's own name, which has every configuration of theirs;
+    in its longer runs the kernel has another name in half of them."""
+    own_s = median_of([run for run in of_kind(rows, "run", part=part, case=case, peer="regtune",
+                                              variant="own name only") if not run.get("failed")], "wall_s")
+    ratios = []
+    for (peer, variant), runs in groups(rows, part, case):
+        whole = extrapolation(rows, part, case, peer, variant)
+        wall_s = whole["extrapolated_s"] if whole else median_of(runs, "wall_s")
+        if own_s and wall_s and peer != "regtune":
+            ratios.append(f"{name_of(peer, variant)} {times(wall_s / own_s)}")
+    return f"Over regtune under the kernel's own name: {', '.join(ratios)}." if ratios else ""
+
+
 def referee_line(rows, part, case):
     """How the best was found, or that there is no judgement."""
     found = of_kind(rows, "judgement", part=part, case=case)
@@ -129,9 +143,13 @@ def referee_line(rows, part, case):
 
 
 def strategy_table(rows):
-    """Answers with the same wall time as regtune's. Where a kernel was in both parts, the one of five runs."""
-    parts = {row["case"]: part for part in ("strategies", "repeats")
-             for row in of_kind(rows, "run", part=part)}
+    """Answers with the same wall time as regtune's. Where a kernel was in both parts, the one of five runs, if all of
+    these came to an end."""
+    parts = {row["case"]: "strategies" for row in of_kind(rows, "run", part="strategies")}
+    repeated = of_kind(rows, "run", part="repeats")
+    cut_short = {row["case"] for row in repeated if row.get("failed")}
+    parts.update({row["case"]: "repeats" for row in repeated
+                  if row["case"] not in cut_short or row["case"] not in parts})
     table = []
     for case, part in parts.items():
         judged = judgements(rows, part, case)

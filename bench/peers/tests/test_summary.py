@@ -36,6 +36,14 @@ class Tables(unittest.TestCase):
                          ["Kernel Tuner, brute force", "1", "233", "30.0 s", "15.0 x", "3.00 s", "4.00 s",
                           "--maxrregcount=63", "1.67 ms", "+0.00 %", "1 of 1"])
 
+    def test_what_the_kernels_own_name_alone_takes_is_told_apart(self):
+        own = {"kind": "run", "part": "heavy", "case": "block_sort", "peer": "regtune", "variant": "own name only",
+               "run": 1, "wall_s": 5.0}
+        whole = tables.of_kind(self.rows, "extrapolation", part="heavy")[0]
+        self.assertIn(f"{whole['extrapolated_s'] / 5:.1f} x", tables.own_name_line([*self.rows, own], "heavy",
+                                                                                   "block_sort"))
+        self.assertEqual(tables.own_name_line(self.rows, "heavy", "block_sort"), "")
+
     def test_an_extrapolated_time_says_so(self):
         row = row_of(tables.sweep_table(self.rows, "heavy", "block_sort"), "Kernel Tuner, brute force of 24")
         self.assertEqual(row[3:5], ["470 s (extrapolated: 52.0 s for 24)", "58.8 x"])
