@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNoticedIdleness = 0.02;  // of a job's time
 constexpr double kMostAhead = 3;
-constexpr double kGraceS = 2;  // nvcc is stopped by the worker itself, which can then say so
+constexpr double kGraceS = 2;  // a compiler's program is stopped by the worker itself, which can then say so
 constexpr double kIdentityLimitMs = 60000;
 // A job that waits in a channel must fit into its buffer: else we would wait in send() for a worker that waits in
 // its own for us to read.
@@ -33,8 +33,9 @@ Message job_message(const CompileJob& job) {
 
 // What a job sends to a worker, but for a few words.
 std::size_t text_bytes(const CompileJob& job) {
-  const auto* of_nvrtc = std::get_if<NvrtcRequest>(&job.request);
-  return of_nvrtc ? of_nvrtc->source.size() : std::get<NvccRequest>(job.request).text.size();
+  if (const auto* of_nvrtc = std::get_if<NvrtcRequest>(&job.request)) return of_nvrtc->source.size();
+  if (const auto* of_ptxas = std::get_if<PtxasRequest>(&job.request)) return of_ptxas->text.size();
+  return std::get<NvccRequest>(job.request).text.size();
 }
 
 CompilerIdentity identity_from(const Message& reply, FrontEnd front_end) {
@@ -70,9 +71,9 @@ CompilePool::CompilePool(int processes, double limit_s, std::string nvcc_file)
 
 CompilePool::CompilePool(CompilerIdentity compiler, std::map<std::string, CompiledCode> made) : CompilePool(1, 1) {
   made_ = std::move(made);
-  nvcc_looked_for_ = true;
-  why_no_nvcc_ = "everything was compiled elsewhere";
-  if (compiler.front_end == FrontEnd::nvcc) nvcc_ = compiler;
+  for (CompilerProgram* program : {&nvcc_, &ptxas_}) *program = {true, {}, "everything was compiled elsewhere"};
+  if (compiler.front_end == FrontEnd::nvcc) nvcc_.found = compiler;
+  if (compiler.front_end == FrontEnd::ptxas) ptxas_.found = compiler;
   identity_ = std::move(compiler);
 }
 
@@ -113,34 +114,47 @@ const CompilerIdentity& CompilePool::identity() {
   return *identity_;
 }
 
+CompilePool::CompilerProgram& CompilePool::looked_for(CompilerProgram& program, FrontEnd front_end,
+                                                      const Message& question) {
+  if (program.was_looked_for) return program;
+  program.was_looked_for = true;
+  std::string how;
+  const std::optional<Message> reply = server_.ask(question, kIdentityLimitMs, how);
+  if (!reply)
+    program.why_not = fmt::format("looking for {} failed: the process that looked {}", to_string(front_end), how);
+  else if (reply->contains("failure"))
+    program.why_not = reply->at("failure").get<std::string>();
+  else
+    program.found = identity_from(*reply, front_end);
+  return program;
+}
+
 const CompilerIdentity* CompilePool::nvcc() {
-  if (!nvcc_looked_for_) {
-    nvcc_looked_for_ = true;
-    std::string how;
-    const std::optional<Message> reply =
-        server_.ask({{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}}, kIdentityLimitMs, how);
-    if (!reply)
-      why_no_nvcc_ = fmt::format("looking for nvcc failed: the process that looked {}", how);
-    else if (reply->contains("failure"))
-      why_no_nvcc_ = reply->at("failure").get<std::string>();
-    else
-      nvcc_ = identity_from(*reply, FrontEnd::nvcc);
-  }
-  return nvcc_ ? &*nvcc_ : nullptr;
+  const CompilerProgram& nvcc = looked_for(nvcc_, FrontEnd::nvcc, {{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}});
+  return nvcc.found ? &*nvcc.found : nullptr;
 }
 
 const CompilerIdentity& CompilePool::identity(FrontEnd front_end) {
   if (front_end == FrontEnd::nvrtc) return identity();
-  if (const CompilerIdentity* found = nvcc()) return *found;
-  throw Error(ErrorKind::no_toolkit, why_no_nvcc_);
+  if (front_end == FrontEnd::nvcc) nvcc();
+  if (front_end == FrontEnd::ptxas) looked_for(ptxas_, front_end, {{"identify_ptxas", true}});
+  const CompilerProgram& program = front_end == FrontEnd::nvcc ? nvcc_ : ptxas_;
+  if (program.found) return *program.found;
+  throw Error(ErrorKind::no_toolkit, program.why_not);
 }
 
 CompileJob CompilePool::with_limits(CompileJob job) const {
   if (auto* of_nvcc = std::get_if<NvccRequest>(&job.request)) {
-    assert(nvcc_ && "a unit of nvcc's is made of its identity");
-    of_nvcc->program = nvcc_->library_path;
+    assert(nvcc_.found && "a unit of nvcc's is made of its identity");
+    of_nvcc->program = nvcc_.found->library_path;
     of_nvcc->limit_s = limit_s_;
     of_nvcc->scratch_folder = scratch_.path().string();
+  }
+  if (auto* of_ptxas = std::get_if<PtxasRequest>(&job.request)) {
+    assert(ptxas_.found && "likewise");
+    of_ptxas->program = ptxas_.found->library_path;
+    of_ptxas->limit_s = limit_s_;
+    of_ptxas->scratch_folder = scratch_.path().string();
   }
   return job;
 }
@@ -165,7 +179,7 @@ CompiledCode CompilePool::prepare(CompileJob job) {
 }
 
 double CompilePool::limit_s_of(const CompileJob& job) const {
-  return limit_s_ + (std::holds_alternative<NvccRequest>(job.request) ? kGraceS : 0);
+  return limit_s_ + (std::holds_alternative<NvrtcRequest>(job.request) ? 0 : kGraceS);
 }
 
 void CompilePool::submit(CompileJob job) {

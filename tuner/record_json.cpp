@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "from_ptx.hpp"
 #include "json_fields.hpp"
 #include "measure_json.hpp"
 #include "policy.hpp"
@@ -365,6 +366,7 @@ Json record_json(const TuningRecord& r) {
             {"architecture", r.architecture},
             {"gpu", nullptr},
             {"compiler", r.compiler},
+            {"from_ptx", is_from_ptx(r)},
             {"source_path", r.source_path},
             {"source_hash", r.source_hash},
             {"options", r.options},

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "chart_frame.hpp"
+#include "from_ptx.hpp"
 #include "key.hpp"
 #include "markup.hpp"
 #include "report.hpp"
@@ -124,7 +125,7 @@ std::vector<std::string> verdict_details(const TuningRecord& record) {
                     best && !best->confirmation.empty()
                         ? fmt::format(", from {} rounds in which both ran side by side", best->confirmation.size())
                         : ""));
-    details.push_back(in_source_sentence(record));
+    details.push_back(is_from_ptx(record) ? fmt::format("The gain is {}.", kFromPtx) : in_source_sentence(record));
   } else if (!v.reason.empty()) {
     details.push_back(fmt::format("Why: {}.", shortened(v.reason, 1000)));
   }

@@ -141,7 +141,7 @@ std::vector<Candidate> finalists(const std::vector<Trial>& trials, const Compile
 std::optional<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const Source& source,
                                          const LaunchDescription& description, const TuningRecord& record, Store* store,
                                          CompilePool& pool, Device& device, Progress& progress) {
-  const bool is_nvrtcs = record.compiler.starts_with(to_string(FrontEnd::nvrtc));
+  const bool is_nvrtcs = front_end_of(record.compiler) == FrontEnd::nvrtc;
   const bool is_left_alone = request.compiler.only && !request.confirm_by_nvcc;
   if (!record.gpu || !record.verdict || !is_nvrtcs || is_left_alone) return {};
   progress.stage("comparing with nvcc");
@@ -156,7 +156,8 @@ std::optional<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const Sourc
 TuneResult tune(const TuneRequest& request, Progress& progress) {
   const std::unique_ptr<Device> started = device_of(request);  // the driver comes up while the source is compiled
   Device& device = *started;
-  TunedFile file({request.source, request.flags, request.jobs, request.compile_limit_s, request.compiler});
+  TunedFile file(
+      {request.source, request.flags, request.jobs, request.compile_limit_s, request.compiler, request.text});
   const Source& source = file.source();
   const LaunchDescription described = file.description();
   Target target = choose_target(request.architecture, device, file.compiler());
