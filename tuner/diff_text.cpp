@@ -125,10 +125,11 @@ std::string winner_text(const ComparedRuns& runs) {
   const WinnerDrift& winner = runs.diff.winner;
   const std::string before = spell_winner(runs.before, winner.before) + from_ptx_note(runs.before, " (", ")");
   if (!winner.changed)
-    return fmt::format("winner: the same: {}{}\n", before,
-                       winner.after && spell_winner(runs.after, winner.after) != spell_winner(runs.before, winner.before)
-                           ? " (by another budget of the same code)"
-                           : "");
+    return fmt::format(
+        "winner: the same: {}{}\n", before,
+        winner.after && spell_winner(runs.after, winner.after) != spell_winner(runs.before, winner.before)
+            ? " (by another budget of the same code)"
+            : "");
   std::string text = fmt::format("winner: was {}, is {}{}\n", before, spell_winner(runs.after, winner.after),
                                  from_ptx_note(runs.after, " (", ")"));
   if (!winner.cost_of_keeping)

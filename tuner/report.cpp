@@ -164,7 +164,8 @@ std::string verdict_text(const TuningRecord& record) {
   }
   const bool travels = travels_with_source(record.trials.at(static_cast<std::size_t>(v.best_id)).variant.policy);
   if (v.best_id == v.reference_id)  // the stand-in of an author's code that cannot be launched
-    return fmt::format("best: {}{}: {}\n", spell_choice(record, v.best_id), travels ? ", in the source" : "", v.reason) +
+    return fmt::format("best: {}{}: {}\n", spell_choice(record, v.best_id), travels ? ", in the source" : "",
+                       v.reason) +
            from_ptx_note(record, "", "\n");
   const auto percent = record.settings.confidence * 100;
   std::string text = fmt::format("best: {} faster than {} ({:.3f} to {:.3f} with {:.0f} % confidence):  {}\n",
