@@ -1,6 +1,5 @@
 #include "images.hpp"
 
-#include <dlfcn.h>
 #include <elf.h>
 
 #include <algorithm>

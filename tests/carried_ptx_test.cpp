@@ -101,7 +101,7 @@ TEST_F(CarriedPtxTest, ACuobjdumpThatDoesNotOpenItIsQuoted) {
 TEST_F(CarriedPtxTest, WithoutCuobjdumpSaysWhereItWasLookedFor) {
   unsetenv("REGTUNE_CUOBJDUMP");
   if (!program_candidates(cuobjdump_program()).empty()) GTEST_SKIP() << "there is a cuobjdump here";
-  EXPECT_NE(message_of(kFatBinary, ErrorKind::no_toolkit).find("REGTUNE_CUOBJDUMP names it"), std::string::npos);
+  EXPECT_NE(message_of(kFatBinary, ErrorKind::no_toolkit).find("name it by REGTUNE_CUOBJDUMP"), std::string::npos);
 }
 
 TEST_F(CarriedPtxTest, NvccsFatBinaryIsOpened) {

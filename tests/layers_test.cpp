@@ -296,10 +296,11 @@ TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
 
 // It is loaded into programs that nobody knows: no compiler, no cache and no command line go there with it.
 TEST(Layers, TheInjectedLibraryStandsOnFewFilesOfTheTuner) {
-  const Names built{"adopted_worker",  "device_sampling", "device_server",   "driver",           "driver_memory",
-                    "dynamic_library", "element_type",    "interruption",    "measure_json",     "nvml",
-                    "own_code",        "policy",          "record_json",     "snapshot_buffers", "snapshot_memory",
-                    "toolkit",         "worker",          "workload_message"};
+  const Names built{
+      "adopted_worker",  "device_sampling", "device_server",    "driver",          "driver_memory", "dynamic_library",
+      "element_type",    "from_ptx",        "interruption",     "measure_json",    "nvml",          "own_code",
+      "policy",          "record_json",     "snapshot_buffers", "snapshot_memory", "toolkit",       "worker",
+      "workload_message"};
   // Of these it takes types alone, whose functions are not linked in.
   const Names declared{"argument_plan", "bench",
                        "buffer_init",   "cubin",

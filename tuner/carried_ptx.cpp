@@ -44,7 +44,7 @@ std::vector<std::string> extracted(const std::string& fat_binary) {
     throw Error(ErrorKind::no_toolkit,
                 "the program carries a fat binary, whose PTX cuobjdump takes out, and that is not there: it was looked "
                 "for in PATH, CUDA_HOME, CUDA_PATH, /usr/local/cuda* and NVIDIA's wheels (nvidia-cuda-cuobjdump has "
-                "it); REGTUNE_CUOBJDUMP names it, and with --source FILE.cu it is not needed");
+                "it); name it by REGTUNE_CUOBJDUMP, or give --source FILE.cu");
   const ScratchFolder folder;
   if (folder.path().empty())
     throw Error(ErrorKind::internal, "no folder for temporary files can be made; set TMPDIR to one that is writable");

@@ -366,7 +366,6 @@ Json record_json(const TuningRecord& r) {
             {"architecture", r.architecture},
             {"gpu", nullptr},
             {"compiler", r.compiler},
-            {"from_ptx", is_from_ptx(r)},
             {"source_path", r.source_path},
             {"source_hash", r.source_hash},
             {"options", r.options},
@@ -397,6 +396,7 @@ Json record_json(const TuningRecord& r) {
   if (r.nvcc) json["nvcc"] = nvcc_json(*r.nvcc);
   if (r.gpu_seconds > 0) json["gpu_seconds"] = r.gpu_seconds;
   if (r.verdict) json["verdict"] = verdict_json(*r.verdict);
+  if (is_from_ptx(r)) json["from_ptx"] = true;  // told, and never read: the compiler says it
   return json;
 }
 

@@ -89,6 +89,9 @@ class Watch {
 
   // A replay has the program's memory, and nothing else that is the program's.
   std::string advice_for(const Error& failure) const {
+    if (is_ptx_ && failure.kind() == ErrorKind::bad_launch)
+      return ". It was made of the PTX that the program carries, which need not be what the program runs (#if "
+             "__CUDA_ARCH__, say): then give --source FILE.cu";
     const bool may_be_replay = failure.kind() == ErrorKind::gpu_failed && !request_.in_process;
     return may_be_replay ? ". Textures and the host's memory are not there in the process that replays the launch; "
                            "--in-process makes it in the program itself"
@@ -150,6 +153,7 @@ class Watch {
     tuning.source = tuning.text->path;
     tuning.flags.kernel = kernel.name;
     captured.source_is_certain = ptx.is_all_there_is;
+    is_ptx_ = true;
     progress_.note(fmt::format("regtune: {} is tuned by the PTX for {} that {} carries; {}", demangle(kernel.name),
                                ptx.target, request_.program.front(), kFromPtx));
   }
@@ -231,6 +235,7 @@ class Watch {
   std::map<int, std::string> gpus_;         // the model, by process
   std::map<std::string, double> speedups_;  // of what was applied, by mangled name
   std::set<std::string> from_ptx_;          // of that, what was tuned by PTX
+  bool is_ptx_ = false;                     // of a tuning: there is no source
   bool works_in_program_ = false;           // the launches of a tuning are made there
 };
 

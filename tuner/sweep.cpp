@@ -89,11 +89,10 @@ std::string Sweep::kernel_of(const Build& build) const {
 
 Error Sweep::not_compiled(const std::string& why) const {
   if (unit_.front_end == FrontEnd::ptxas)
-    return Error(
-        ErrorKind::source_not_compiled,
-        fmt::format("{}: {} does not compile it for {}; PTX of a newer CUDA needs its ptxas, which REGTUNE_PTXAS "
-                    "names:\n{}",
-                    unit_.source.path.string(), compiler().name, unit_.architecture, why));
+    return Error(ErrorKind::source_not_compiled,
+                 fmt::format("{}: {} does not compile it for {}; PTX of a newer CUDA needs its ptxas: name that by "
+                             "REGTUNE_PTXAS:\n{}",
+                             unit_.source.path.string(), compiler().name, unit_.architecture, why));
   return Error(
       ErrorKind::source_not_compiled,
       fmt::format(
