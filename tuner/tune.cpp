@@ -13,7 +13,7 @@
 #include "instances.hpp"
 #include "interruption.hpp"
 #include "measure.hpp"
-#include "nvcc_comparison.hpp"
+#include "nvcc_builds.hpp"
 #include "past_runs.hpp"
 #include "regtune/error.hpp"
 #include "run_claim.hpp"
@@ -138,17 +138,32 @@ std::vector<Candidate> finalists(const std::vector<Trial>& trials, const Compile
 }
 
 // Beside NVRTC's codes; where the user names one compiler, the other is left alone.
-std::optional<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const Source& source,
-                                         const LaunchDescription& description, const TuningRecord& record, Store* store,
-                                         CompilePool& pool, Device& device, Progress& progress) {
+std::unique_ptr<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const CompilationRequest& compilation,
+                                           const TuningRecord& record, Store* store, CompilePool& pool) {
   const bool is_nvrtcs = front_end_of(record.compiler) == FrontEnd::nvrtc;
   const bool is_left_alone = request.compiler.only && !request.confirm_by_nvcc;
-  if (!record.gpu || !record.verdict || !is_nvrtcs || is_left_alone) return {};
+  if (!record.gpu || !is_nvrtcs || is_left_alone || !pool.nvcc()) return nullptr;
+  return std::make_unique<NvccBuilds>(compilation, record, store, pool);
+}
+
+// What a winner will be compared with is compiled while the race goes on. Where compilations are budgeted, nothing is
+// compiled that may turn out not to be needed.
+void compile_ahead(Sweep& sweep, NvccBuilds* nvcc, CompiledEntrants& entrants) {
+  entrants.on_likely_winners([&sweep, nvcc](const std::vector<Build>& builds) {
+    sweep.begin_plain(builds);
+    if (!nvcc) return;
+    std::vector<Build> own_name = builds;
+    std::erase_if(own_name, [](const Build& build) { return build.choice.renamed; });
+    nvcc->begin(own_name);
+  });
+}
+
+NvccComparison compare_with_nvcc(NvccBuilds& nvcc, const TuneRequest& request, const TuningRecord& record,
+                                 Device& device, Progress& progress) {
   progress.stage("comparing with nvcc");
-  std::optional<NvccBuilds> builds =
-      compile_by_nvcc({source, description, record.architecture, {}}, record, store, pool);
-  if (builds && request.confirm_by_nvcc) confirm_by_nvcc(device, record, record.settings.budget_s, *builds);
-  return builds;
+  NvccCodes codes = nvcc.finish(record);
+  if (request.confirm_by_nvcc) confirm_by_nvcc(device, record, record.settings.budget_s, codes);
+  return std::move(codes.comparison);
 }
 
 }  // namespace
@@ -198,6 +213,9 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   std::optional<CompiledCode> device_code;
   if (target.gpu) device_code = compile_device_code(pool, plan.workload, target.architecture);
   begin_sweep(sweep, plan, unit, target.limits, request.compile_budget_s, progress);
+  const std::unique_ptr<NvccBuilds> nvcc =
+      builds_of_nvcc(request, {source, launch.description, record.architecture, {}}, record, kept_in, pool);
+  if (nvcc && !request.compile_budget_s) nvcc->begin({{AuthorsOwn{}}});
   if (target.gpu)
     device.prepare(plan.workload, *device_code, record.settings.timeout_ms, record.settings.never_restore);
   if (target.gpu && record.work.bytes > 0)
@@ -208,13 +226,12 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
 
   while (true) {
     CompiledEntrants entrants(sweep, record, target.limits, past, log, plan.order.rest);
+    if (!request.compile_budget_s) compile_ahead(sweep, nvcc.get(), entrants);
     race_and_decide(entrants, device, past, log, plan.guesses, record);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, record.verdict);
     if (!difference) {
-      if (const auto builds =
-              builds_of_nvcc(request, source, launch.description, record, kept_in, pool, device, progress))
-        record.nvcc = builds->comparison;
+      if (nvcc && record.verdict) record.nvcc = compare_with_nvcc(*nvcc, request, record, device, progress);
       if (target.gpu && request.counters) {
         progress.stage("reading the GPU's counters");
         device.finish(record.settings.timeout_ms);  // its buffers make room
