@@ -71,7 +71,7 @@ CompilePool::CompilePool(int processes, double limit_s, std::string nvcc_file)
 
 CompilePool::CompilePool(CompilerIdentity compiler, std::map<std::string, CompiledCode> made) : CompilePool(1, 1) {
   made_ = std::move(made);
-  for (CompilerProgram* program : {&nvcc_, &ptxas_}) *program = {true, {}, "everything was compiled elsewhere"};
+  for (CompilerProgram* program : {&nvcc_, &ptxas_}) *program = {true, {}, {}, "everything was compiled elsewhere"};
   if (compiler.front_end == FrontEnd::nvcc) nvcc_.found = compiler;
   if (compiler.front_end == FrontEnd::ptxas) ptxas_.found = compiler;
   identity_ = std::move(compiler);
@@ -114,30 +114,48 @@ const CompilerIdentity& CompilePool::identity() {
   return *identity_;
 }
 
-CompilePool::CompilerProgram& CompilePool::looked_for(CompilerProgram& program, FrontEnd front_end,
-                                                      const Message& question) {
-  if (program.was_looked_for) return program;
+void CompilePool::look_for(CompilerProgram& program, const Message& question) {
+  if (program.was_looked_for || program.search) return;
+  program.search = server_.spawn();
+  program.search->channel.send(question);
+}
+
+// Requires: the search was begun.
+void CompilePool::finish_search(CompilerProgram& program, FrontEnd front_end) {
+  if (program.was_looked_for) return;
   program.was_looked_for = true;
-  std::string how;
-  const std::optional<Message> reply = server_.ask(question, kIdentityLimitMs, how);
-  if (!reply)
-    program.why_not = fmt::format("looking for {} failed: the process that looked {}", to_string(front_end), how);
-  else if (reply->contains("failure"))
-    program.why_not = reply->at("failure").get<std::string>();
+  const Channel::Received received = program.search->channel.receive(after_ms(kIdentityLimitMs));
+  ForkServer::abandon(*program.search);
+  program.search.reset();
+  const std::string variable = front_end == FrontEnd::nvcc ? "REGTUNE_NVCC" : "REGTUNE_PTXAS";
+  if (received.state == Channel::State::timed_out)
+    program.why_not = fmt::format("looking for {} took longer than {:.0f} s; name it by {}", to_string(front_end),
+                                  kIdentityLimitMs / 1000, variable);
+  else if (received.state != Channel::State::message)
+    program.why_not = fmt::format("the process that looked for {} died; name it by {}", to_string(front_end), variable);
+  else if (received.message.contains("failure"))
+    program.why_not = received.message.at("failure").get<std::string>();
   else
-    program.found = identity_from(*reply, front_end);
-  return program;
+    program.found = identity_from(received.message, front_end);
+}
+
+void CompilePool::look_for_nvcc() {
+  look_for(nvcc_, {{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}});
 }
 
 const CompilerIdentity* CompilePool::nvcc() {
-  const CompilerProgram& nvcc = looked_for(nvcc_, FrontEnd::nvcc, {{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}});
-  return nvcc.found ? &*nvcc.found : nullptr;
+  look_for_nvcc();
+  finish_search(nvcc_, FrontEnd::nvcc);
+  return nvcc_.found ? &*nvcc_.found : nullptr;
 }
 
 const CompilerIdentity& CompilePool::identity(FrontEnd front_end) {
   if (front_end == FrontEnd::nvrtc) return identity();
   if (front_end == FrontEnd::nvcc) nvcc();
-  if (front_end == FrontEnd::ptxas) looked_for(ptxas_, front_end, {{"identify_ptxas", true}});
+  if (front_end == FrontEnd::ptxas) {
+    look_for(ptxas_, {{"identify_ptxas", true}});
+    finish_search(ptxas_, front_end);
+  }
   const CompilerProgram& program = front_end == FrontEnd::nvcc ? nvcc_ : ptxas_;
   if (program.found) return *program.found;
   throw Error(ErrorKind::no_toolkit, program.why_not);

@@ -62,7 +62,10 @@ class CompilePool {
 
   // NVRTC. Throws Error(no_toolkit) with where it was looked for.
   const CompilerIdentity& identity();
-  // nullptr where there is no nvcc; why_no_nvcc() then says where it was looked for. Looked for at the first call.
+  // Begins to look for nvcc, so that nvcc() need not wait for it while the server has a job. Requires: it has none now.
+  void look_for_nvcc();
+  // nullptr where there is no nvcc; why_no_nvcc() then says where it was looked for. Looked for at the first call, if
+  // that was not begun.
   const CompilerIdentity* nvcc();
   const std::string& why_no_nvcc() const { return nvcc_.why_not; }
   // Any. Throws Error(no_toolkit).
@@ -117,11 +120,13 @@ class CompilePool {
   // A compiler that is a program of its own, looked for when it is first wanted.
   struct CompilerProgram {
     bool was_looked_for = false;
+    std::optional<ForkedWorker> search;  // the process that looks for it
     std::optional<CompilerIdentity> found;
     std::string why_not;  // it is not there
   };
 
-  CompilerProgram& looked_for(CompilerProgram& program, FrontEnd front_end, const Message& question);
+  void look_for(CompilerProgram& program, const Message& question);
+  void finish_search(CompilerProgram& program, FrontEnd front_end);
   CompiledCode made_elsewhere(const CompileJob& job) const;
   CompileJob with_limits(CompileJob job) const;
   double limit_s_of(const CompileJob& job) const;

@@ -137,12 +137,16 @@ std::vector<Candidate> finalists(const std::vector<Trial>& trials, const Compile
   return candidates;
 }
 
-// Beside NVRTC's codes; where the user names one compiler, the other is left alone.
+// Where the user names one compiler, the other is left alone.
+bool leaves_nvcc_alone(const TuneRequest& request) {
+  return request.compiler.only && !request.confirm_by_nvcc;
+}
+
+// Beside NVRTC's codes.
 std::unique_ptr<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const CompilationRequest& compilation,
                                            const TuningRecord& record, Store* store, CompilePool& pool) {
   const bool is_nvrtcs = front_end_of(record.compiler) == FrontEnd::nvrtc;
-  const bool is_left_alone = request.compiler.only && !request.confirm_by_nvcc;
-  if (!record.gpu || !is_nvrtcs || is_left_alone || !pool.nvcc()) return nullptr;
+  if (!record.gpu || !is_nvrtcs || leaves_nvcc_alone(request) || !pool.nvcc()) return nullptr;
   return std::make_unique<NvccBuilds>(compilation, record, store, pool);
 }
 
@@ -187,6 +191,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   Store* const kept_in = store ? &*store : nullptr;
 
   progress.stage("compiling for the first time");
+  if (target.gpu && !leaves_nvcc_alone(request)) file.look_for_nvcc();
   const Compilation compilation =
       file.compile(described, target.architecture, {request.compile_budget_s, request.every_cap}, kept_in, progress);
   CompilePool& pool = file.pool();

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <utility>
 
+#include "ptx_text.hpp"
 #include "regtune/error.hpp"
 #include "scratch_folder.hpp"
 
@@ -84,6 +85,10 @@ void TunedFile::require_nvcc() {
         ErrorKind::no_toolkit,
         request_.file.string() + ": a bundle is timed without compilers; leave out what wants one, or tune the source");
   pool_->identity(FrontEnd::nvcc);
+}
+
+void TunedFile::look_for_nvcc() {
+  if (!bundle_ && !is_ptx(source_.text)) pool_->look_for_nvcc();
 }
 
 Compilation TunedFile::compile(const LaunchDescription& description, const std::string& architecture,
