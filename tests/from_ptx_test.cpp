@@ -31,13 +31,11 @@ TuningRecord tuned_by(const std::string& compiler) {
 // By the place where it is shown.
 std::map<std::string, std::string> shown(const TuningRecord& record) {
   const ExportedKernels exported = exported_kernels({record}, {});
-  std::string details;
-  for (const std::string& sentence : verdict_details(record)) details += sentence + "\n";
   RecordDiff diff = record_diff(record, record);
   return {{"report", report_text(record, "", {})},
           {"verdict", verdict_in_words(record)},
           {"lookup", answer_text(record)},
-          {"html", details},
+          {"html", verdict_sentence(record)},
           {"cmake", cmake_text(exported).text},
           {"header", header_text(exported).text},
           {"diff", diff_text({{{record, record, std::move(diff)}}, {}, {}})}};
