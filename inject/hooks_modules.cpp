@@ -14,11 +14,11 @@ CUresult pass_on(const char* name, Arguments... arguments) {
 }
 
 void saw_module(CUresult code, const CUmodule* module, const void* image) {
-  if (code == CUDA_SUCCESS && module && !Inside::is_own_work()) remember_module(*module, image_hash(image));
+  if (code == CUDA_SUCCESS && module && !Inside::is_own_work()) remember_module(*module, note_image(image));
 }
 
 void saw_library(CUresult code, const CUlibrary* library, const void* image) {
-  if (code == CUDA_SUCCESS && library && !Inside::is_own_work()) remember_library(*library, image_hash(image));
+  if (code == CUDA_SUCCESS && library && !Inside::is_own_work()) remember_library(*library, note_image(image));
 }
 
 }  // namespace
@@ -46,6 +46,12 @@ REGTUNE_EXPORTED CUresult cuModuleLoadFatBinary(CUmodule* module, const void* im
   return code;
 }
 
+REGTUNE_EXPORTED CUresult cuModuleLoad(CUmodule* module, const char* file) {
+  const CUresult code = pass_on<decltype(cuModuleLoad)>("cuModuleLoad", module, file);
+  if (code == CUDA_SUCCESS && module && !Inside::is_own_work()) remember_module(*module, note_image_file(file));
+  return code;
+}
+
 REGTUNE_EXPORTED CUresult cuModuleUnload(CUmodule module) {
   if (!Inside::is_own_work()) {
     forget_module(module);
@@ -63,6 +69,15 @@ REGTUNE_EXPORTED CUresult cuLibraryLoadData(CUlibrary* library, const void* imag
   return code;
 }
 
+REGTUNE_EXPORTED CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* file, CUjit_option* options,
+                                                void** values, unsigned count, CUlibraryOption* library_options,
+                                                void** library_values, unsigned library_count) {
+  const CUresult code = pass_on<decltype(cuLibraryLoadFromFile)>(
+      "cuLibraryLoadFromFile", library, file, options, values, count, library_options, library_values, library_count);
+  if (code == CUDA_SUCCESS && library && !Inside::is_own_work()) remember_library(*library, note_image_file(file));
+  return code;
+}
+
 REGTUNE_EXPORTED CUresult cuLibraryUnload(CUlibrary library) {
   if (!Inside::is_own_work()) {
     forget_library(library);
@@ -75,11 +90,13 @@ namespace regtune {
 
 std::span<const Hook> module_hooks() {
   static const Hook rows[] = {
+      REGTUNE_HOOK(cuModuleLoad, "cuModuleLoad", 2000, false),
       REGTUNE_HOOK(cuModuleLoadData, "cuModuleLoadData", 2000, false),
       REGTUNE_HOOK(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, false),
       REGTUNE_HOOK(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false),
       REGTUNE_HOOK(cuModuleUnload, "cuModuleUnload", 2000, false),
       REGTUNE_HOOK(cuLibraryLoadData, "cuLibraryLoadData", 12000, false),
+      REGTUNE_HOOK(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false),
       REGTUNE_HOOK(cuLibraryUnload, "cuLibraryUnload", 12000, false),
   };
   return rows;

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string_view>
 
 #include "driver_functions.hpp"
 #include "key.hpp"
+#include "supervisor_socket.hpp"
 
 namespace regtune {
 namespace {
@@ -58,7 +62,7 @@ bool is_ptx(const void* image) {
 }
 
 // The bytes of an image that the driver is about to read anyhow.
-std::string_view bytes_of_image(const void* image) {
+std::string_view bytes_in_memory(const void* image) {
   if (first_word(image) == kWrapperMagic) {
     FatBinaryWrapper wrapper;
     std::memcpy(&wrapper, image, sizeof wrapper);
@@ -75,8 +79,30 @@ std::string_view bytes_of_image(const void* image) {
   return is_ptx(image) ? std::string_view(bytes) : std::string_view();
 }
 
+ImageForm form_of(std::string_view bytes) {
+  if (first_word(bytes.data()) == kFatBinaryMagic) return ImageForm::fat_binary;
+  return std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0 ? ImageForm::cubin : ImageForm::ptx;
+}
+
+// Of the executable or of a library: mapped until that is unloaded, which unloads its code first.
+bool lies_in_a_file(const void* address) {
+  Dl_info found{};
+  return dladdr(address, &found) != 0;
+}
+
+bool images_are_wanted() {
+  return std::getenv(kImagesVariable) != nullptr;
+}
+
+struct KeptImage {
+  ImageForm form = ImageForm::unknown;
+  std::string copy;
+  std::string_view in_place;  // empty: in `copy`, or not kept
+};
+
 struct Images {
   std::mutex mutex;
+  std::map<std::string, KeptImage> kept;  // by hash
   std::map<CUmodule, std::string> modules;
   std::map<CUlibrary, std::string> libraries;
   std::map<std::string, ProgramSource> sources;
@@ -86,6 +112,22 @@ struct Images {
 Images& images() {
   static Images* const all = new Images;
   return *all;
+}
+
+bool is_loaded(const std::string& hash) {
+  const auto is_it = [&](const auto& loaded) { return loaded.second == hash; };
+  return std::any_of(images().modules.begin(), images().modules.end(), is_it) ||
+         std::any_of(images().libraries.begin(), images().libraries.end(), is_it);
+}
+
+template <class Map, class Key>
+void forget(Map& map, Key key) {
+  const std::lock_guard lock(images().mutex);
+  const auto found = map.find(key);
+  if (found == map.end()) return;
+  const std::string hash = found->second;
+  map.erase(found);
+  if (images_are_wanted() && !is_loaded(hash)) images().kept.erase(hash);
 }
 
 template <class Map, class Key>
@@ -99,9 +141,46 @@ std::string found_in(const Map& map, Key key) {
 
 std::string image_hash(const void* image) {
   if (!image) return "";
-  const std::string_view bytes = bytes_of_image(image);
+  const std::string_view bytes = bytes_in_memory(image);
   if (bytes.empty()) return "";
   return content_hash(bytes);
+}
+
+std::string note_image(const void* image) {
+  if (!image) return "";
+  const std::string_view bytes = bytes_in_memory(image);
+  if (bytes.empty()) return "";
+  std::string hash = content_hash(bytes);
+  if (!images_are_wanted()) return hash;
+  KeptImage kept{form_of(bytes), "", {}};
+  if (kept.form != ImageForm::cubin && lies_in_a_file(bytes.data()))
+    kept.in_place = bytes;
+  else if (kept.form != ImageForm::cubin)
+    kept.copy = bytes;
+  const std::lock_guard lock(images().mutex);
+  images().kept.insert_or_assign(hash, std::move(kept));
+  return hash;
+}
+
+std::string note_image_file(const char* file) {
+  if (!file) return "";
+  std::ifstream in(file, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  bytes.resize(bytes.size() + sizeof(Elf64_Ehdr));  // a header may be looked for in the shortest file
+  return note_image(bytes.data());
+}
+
+ImageForm form_of_image(const std::string& hash) {
+  const std::lock_guard lock(images().mutex);
+  const auto found = images().kept.find(hash);
+  return found == images().kept.end() ? ImageForm::unknown : found->second.form;
+}
+
+std::string bytes_of_image(const std::string& hash) {
+  const std::lock_guard lock(images().mutex);
+  const auto found = images().kept.find(hash);
+  if (found == images().kept.end()) return "";
+  return found->second.in_place.empty() ? found->second.copy : std::string(found->second.in_place);
 }
 
 void remember_module(CUmodule module, std::string hash) {
@@ -113,12 +192,10 @@ void remember_library(CUlibrary library, std::string hash) {
   images().libraries[library] = std::move(hash);
 }
 void forget_module(CUmodule module) {
-  const std::lock_guard lock(images().mutex);
-  images().modules.erase(module);
+  forget(images().modules, module);
 }
 void forget_library(CUlibrary library) {
-  const std::lock_guard lock(images().mutex);
-  images().libraries.erase(library);
+  forget(images().libraries, library);
 }
 std::string hash_of_module(CUmodule module) {
   std::string hash = found_in(images().modules, module);

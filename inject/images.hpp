@@ -1,7 +1,7 @@
 #pragma once
 // The machine code that a program loads: which module is of which image, by the hash of its bytes, and which images
-// came out of the program's own NVRTC, with the source and the options that it gave. Nothing is loaded or compiled
-// here.
+// came out of the program's own NVRTC, with the source and the options that it gave. Where regtune wants it, images
+// that can hold PTX are kept, for as long as something is loaded from them. Nothing is loaded or compiled here.
 #include <cuda.h>
 
 #include <optional>
@@ -19,9 +19,19 @@ struct ProgramSource {
   std::vector<std::string> options;
 };
 
+enum class ImageForm { unknown, ptx, fat_binary, cubin };
+
 // 32 hex digits over the bytes of a cubin, a fat binary or PTX text, as it lies in memory: its length is in it.
 // Empty for anything else.
 std::string image_hash(const void* image);
+// The same of an image that the program loads: its form is known from then on, and its bytes are kept where regtune
+// wants images. What lies in the program's own files is not copied: it stays there while it is loaded.
+std::string note_image(const void* image);
+std::string note_image_file(const char* file);
+
+ImageForm form_of_image(const std::string& hash);
+// The bytes of PTX or a fat binary. Empty where they were not kept.
+std::string bytes_of_image(const std::string& hash);
 
 // A library's module, as its functions name it, is known by the library's image.
 void remember_module(CUmodule module, std::string hash);

@@ -73,6 +73,20 @@ bool identify(CUfunction handle, WatchedKernel& kernel) {
   return true;
 }
 
+const char* spell(ImageForm form) {
+  switch (form) {
+    case ImageForm::unknown:
+      break;
+    case ImageForm::ptx:
+      return "PTX";
+    case ImageForm::fat_binary:
+      return "fat binary";
+    case ImageForm::cubin:
+      return "cubin";
+  }
+  return "";
+}
+
 Message described(const WatchedKernel& kernel) {
   const DriverFunctions& calls = driver();
   CUdevice device = 0;
@@ -88,6 +102,7 @@ Message described(const WatchedKernel& kernel) {
                    {"number", kernel.number},
                    {"name", kernel.name},
                    {"image", kernel.image},
+                   {"image_form", spell(form_of_image(kernel.image))},
                    {"device", device},
                    {"compute_capability", {major, minor}},
                    {"registers", attribute(CU_FUNC_ATTRIBUTE_NUM_REGS, kernel.function)},

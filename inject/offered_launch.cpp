@@ -12,6 +12,7 @@
 #include "adopted_device.hpp"
 #include "allocations.hpp"
 #include "driver_functions.hpp"
+#include "images.hpp"
 #include "supervisor_link.hpp"
 
 namespace regtune {
@@ -123,6 +124,24 @@ Message copy_variables(const Message& names, const WatchedKernel& kernel) {
   return {{"variables", found}};
 }
 
+// What the kernel was loaded from: its length in a message, and behind it a file that no one else has.
+void send_image(Channel& channel, const WatchedKernel& kernel) {
+  const std::string image = bytes_of_image(kernel.image);
+  const int descriptor = image.empty() ? -1 : memfd_create("regtune image", MFD_CLOEXEC);
+  std::size_t written = 0;
+  while (descriptor >= 0 && written < image.size()) {
+    const ssize_t count = write(descriptor, image.data() + written, image.size() - written);
+    if (count <= 0) break;
+    written += static_cast<std::size_t>(count);
+  }
+  const bool is_whole = descriptor >= 0 && written == image.size();
+  channel.send(is_whole ? Message{{"bytes", written}}
+                        : Message{{"failure", image.empty() ? "the program has unloaded it"
+                                                            : "no memory for a copy of what it was loaded from"}});
+  if (is_whole) channel.send_descriptor(descriptor);
+  if (descriptor >= 0) close(descriptor);
+}
+
 // Words of the parameters that are addresses of the host's memory: no other process has them.
 int host_pointers(const std::string& block) {
   int found = 0;
@@ -186,6 +205,8 @@ std::optional<CUresult> answer(SupervisorLink& link, const Launch& launch, const
       channel.send(list_memory());
     } else if (what == "copy variables") {
       channel.send(copy_variables(received.message.at("names"), kernel));
+    } else if (what == "copy image") {
+      send_image(channel, kernel);
     } else if (what == "launch" && !launched) {
       launched = launch_as_asked(launch, launch.function);
       const CUresult ended = *launched == CUDA_SUCCESS ? driver().cuCtxSynchronize_call() : *launched;

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "compilers.hpp"
+#include "regtune/error.hpp"
+
 namespace regtune {
 namespace {
 
@@ -74,6 +77,51 @@ TEST(CompilerRequest, IsThatOfTheUnitsOwnCompiler) {
   EXPECT_TRUE(std::holds_alternative<NvccRequest>(request_for(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "")));
   unit.front_end = FrontEnd::nvrtc;
   EXPECT_TRUE(std::holds_alternative<NvrtcRequest>(request_for(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "")));
+}
+
+const std::string kPtx =
+    ".version 9.0\n.target sm_90a\n.visible .entry k()\n.maxntid 256\n.minnctapersm 5\n{\nret;\n}\n";
+
+CompileUnit unit_of_ptx(const std::vector<std::string>& options = {}) {
+  LaunchDescription description;
+  description.kernel = "k";
+  description.options = options;
+  const CompilerIdentity ptxas{"ptxas 13.0.88", "/bin/ptxas", {90}, {}, {}, false, "", "", false, FrontEnd::ptxas};
+  return compile_unit({"k.ptx", kPtx}, description, "sm_90", ptxas);
+}
+
+TEST(PtxasRequest, TheAuthorsOwnCodeIsTheTextAsItIs) {
+  const PtxasRequest request = ptxas_request(unit_of_ptx({"-Xptxas=-O2", "-maxrregcount=99"}), {AuthorsOwn{}});
+  EXPECT_EQ(request.text, kPtx);
+  EXPECT_EQ(request.file, "k.ptx");
+  EXPECT_EQ(request.options, (std::vector<std::string>{"-arch=sm_90a", "-O2", "-maxrregcount=99"}));
+}
+
+TEST(PtxasRequest, ACapIsTheTextWithoutBoundsAndAnOption) {
+  const PtxasRequest cap = ptxas_request(unit_of_ptx({"-maxrregcount=99"}), {RegisterCap{40}});
+  EXPECT_EQ(cap.text.find(".maxntid"), std::string::npos) << cap.text;
+  EXPECT_EQ(cap.options, (std::vector<std::string>{"-arch=sm_90a", "-maxrregcount=40"}));
+  const PtxasRequest none = ptxas_request(unit_of_ptx(), {CompilerDefault{}});
+  EXPECT_EQ(none.text, cap.text);
+  EXPECT_EQ(none.options, std::vector<std::string>{"-arch=sm_90a"});
+  const PtxasRequest most = ptxas_request(unit_of_ptx(), {MaxRegisters{40}});
+  EXPECT_NE(most.text.find(".maxnreg 40 {"), std::string::npos) << most.text;
+  EXPECT_EQ(most.options, std::vector<std::string>{"-arch=sm_90a"});
+}
+
+TEST(PtxasRequest, GoesToPtxasAndComesOutOfItsMessageAsItWas) {
+  const CompilerRequest request = request_for(unit_of_ptx(), {RegisterCap{40}}, NvrtcOutput::cubin, "");
+  const auto back = std::get<PtxasRequest>(request_from(request_message(request)));
+  EXPECT_EQ(back.text, std::get<PtxasRequest>(request).text);
+  EXPECT_EQ(back.options, std::get<PtxasRequest>(request).options);
+  EXPECT_EQ(back.file, "k.ptx");
+}
+
+TEST(PtxasRequest, PtxHasNoMacrosToChoose) {
+  LaunchDescription description;
+  description.block_macros = {"BLOCK"};
+  const CompilerIdentity ptxas{"ptxas 13.0.88", "/bin/ptxas", {90}, {}, {}, false, "", "", false, FrontEnd::ptxas};
+  EXPECT_THROW(compile_unit({"k.ptx", kPtx}, description, "sm_90", ptxas), Error);
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST_F(ExportBuild, TheHeaderHoldsOnItsArchitectureOnly) {
 }
 
 TEST_F(ExportBuild, TheHeaderServesNvcc) {
-  const std::vector<std::filesystem::path> found = nvcc_candidates();
+  const std::vector<std::filesystem::path> found = program_candidates(nvcc_program());
   if (found.empty()) GTEST_SKIP() << "no nvcc in PATH, CUDA_HOME, CUDA_PATH or the usual folders";
   const std::string nvcc = found.front();
   const TemporaryFolder folder;

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "cubin_builder.hpp"
 #include "key.hpp"
+#include "supervisor_socket.hpp"
+#include "temporary_folder.hpp"
 
 namespace regtune {
 namespace {
@@ -86,6 +89,80 @@ TEST(Images, ModulesAndLibrariesAreForgotten) {
   forget_library(library);
   EXPECT_EQ(hash_of_module(module), "");
   EXPECT_EQ(hash_of_library(library), "");
+}
+
+// As regtune sets it for a program that it tunes.
+class KeptImages : public testing::Test {
+ protected:
+  void SetUp() override { setenv(kImagesVariable, "1", 1); }
+  void TearDown() override { unsetenv(kImagesVariable); }
+};
+
+const char kPtxOfAProgram[] = ".version 9.0\n.target sm_90\n// in the program's own file\n";
+
+TEST_F(KeptImages, PtxAndFatBinariesAreToBeHadWhileTheyAreLoaded) {
+  auto* const module = reinterpret_cast<CUmodule>(1);
+  auto* const library = reinterpret_cast<CUlibrary>(2);
+  std::string text = ".version 9.0\n.target sm_90\n";
+  const std::string hash = note_image(text.c_str());
+  EXPECT_EQ(hash, image_hash(text.c_str()));
+  remember_module(module, hash);
+  const std::string expected = text;
+  text.assign(text.size(), 'x');  // the program may free it once it is loaded
+  EXPECT_EQ(form_of_image(hash), ImageForm::ptx);
+  EXPECT_EQ(bytes_of_image(hash), expected);
+
+  const std::string image = fat_binary("code of several architectures");
+  remember_library(library, note_image(wrapper(image.data()).data()));
+  EXPECT_EQ(form_of_image(hash_of_library(library)), ImageForm::fat_binary);
+  EXPECT_EQ(bytes_of_image(hash_of_library(library)), image);
+
+  forget_module(module);
+  EXPECT_EQ(form_of_image(hash), ImageForm::unknown);
+  EXPECT_EQ(bytes_of_image(hash), "");
+  EXPECT_EQ(bytes_of_image(hash_of_library(library)), image) << "that is still loaded";
+  forget_library(library);
+}
+
+TEST_F(KeptImages, AreKeptForTheLastThatIsLoadedFromThem) {
+  const std::string text = ".version 9.0\n.target sm_80\n";
+  const std::string hash = note_image(text.c_str());
+  remember_module(reinterpret_cast<CUmodule>(3), hash);
+  remember_module(reinterpret_cast<CUmodule>(4), note_image(text.c_str()));
+  forget_module(reinterpret_cast<CUmodule>(3));
+  EXPECT_EQ(bytes_of_image(hash), text);
+  forget_module(reinterpret_cast<CUmodule>(4));
+  EXPECT_EQ(bytes_of_image(hash), "");
+}
+
+TEST_F(KeptImages, WhatLiesInTheProgramsFileIsReadThere) {
+  const std::string hash = note_image(kPtxOfAProgram);
+  remember_module(reinterpret_cast<CUmodule>(5), hash);
+  EXPECT_EQ(bytes_of_image(hash), kPtxOfAProgram);
+  forget_module(reinterpret_cast<CUmodule>(5));
+}
+
+TEST_F(KeptImages, ACubinHoldsNoPtxAndIsNotKept) {
+  const std::string image = cubin("0123456789abcdef");
+  const std::string hash = note_image(image.data());
+  EXPECT_EQ(form_of_image(hash), ImageForm::cubin);
+  EXPECT_EQ(bytes_of_image(hash), "");
+}
+
+TEST_F(KeptImages, AFileIsAnImageLikeAnyOther) {
+  const TemporaryFolder folder;
+  const std::string text = ".version 9.0\n.target sm_75\n";
+  const std::string hash = note_image_file(folder.write("k.ptx", text).c_str());
+  EXPECT_EQ(hash, image_hash(text.c_str()));
+  EXPECT_EQ(bytes_of_image(hash), text);
+  EXPECT_EQ(note_image_file(folder.write("short", "x").c_str()), "");
+  EXPECT_EQ(note_image_file((folder.path() / "nowhere").c_str()), "");
+  EXPECT_EQ(note_image_file(nullptr), "");
+}
+
+TEST(Images, NothingIsKeptWhereNobodyAsks) {
+  const std::string text = ".version 9.0\n.target sm_90\n// not kept\n";
+  EXPECT_EQ(bytes_of_image(note_image(text.c_str())), "");
 }
 
 }  // namespace

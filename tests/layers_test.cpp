@@ -46,6 +46,7 @@ const std::vector<Names>& layers() {
        "elf",
        "exit_codes",
        "expression",
+       "from_ptx",
        "json_fields",
        "npy",
        "nvcc_command",
@@ -53,6 +54,7 @@ const std::vector<Names>& layers() {
        "option_groups",
        "parameter_role",
        "policy",
+       "ptx_text",
        "ptxas_report",
        "scratch_folder",
        "source_scan",
@@ -84,10 +86,10 @@ const std::vector<Names>& layers() {
        "macro_expansion", "measure_json", "ncu", "nvcc", "nvcc_text", "nvml", "nvrtc", "size_arguments", "source_items",
        "template_deduction", "throttle_watch", "svg_plot"},
       // the stages, in the order in which they build on each other
-      {"code_equality", "compile_commands", "launched_instances", "macros", "nvjitlink", "race_field", "record_json",
-       "shared_spilling", "signature", "static_facts"},
-      {"argument_plan", "budget_text", "device_slice", "installation", "kernel_body", "launch_listing", "source_patch",
-       "template_arguments"},
+      {"code_equality", "compile_commands", "launched_instances", "macros", "nvjitlink", "ptxas", "race_field",
+       "record_json", "shared_spilling", "signature", "static_facts"},
+      {"argument_plan", "budget_text", "carried_ptx", "device_slice", "installation", "kernel_body", "launch_listing",
+       "source_patch", "template_arguments"},
       {"confirmation", "doctor_command", "handle_plan", "source"},
       {"compile_request", "link_options"},
       {"compilers"},
@@ -294,10 +296,11 @@ TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
 
 // It is loaded into programs that nobody knows: no compiler, no cache and no command line go there with it.
 TEST(Layers, TheInjectedLibraryStandsOnFewFilesOfTheTuner) {
-  const Names built{"adopted_worker",  "device_sampling", "device_server",   "driver",           "driver_memory",
-                    "dynamic_library", "element_type",    "interruption",    "measure_json",     "nvml",
-                    "own_code",        "policy",          "record_json",     "snapshot_buffers", "snapshot_memory",
-                    "toolkit",         "worker",          "workload_message"};
+  const Names built{
+      "adopted_worker",  "device_sampling", "device_server",    "driver",          "driver_memory", "dynamic_library",
+      "element_type",    "from_ptx",        "interruption",     "measure_json",    "nvml",          "own_code",
+      "policy",          "record_json",     "snapshot_buffers", "snapshot_memory", "toolkit",       "worker",
+      "workload_message"};
   // Of these it takes types alone, whose functions are not linked in.
   const Names declared{"argument_plan", "bench",
                        "buffer_init",   "cubin",

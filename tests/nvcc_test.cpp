@@ -120,7 +120,7 @@ TEST_F(NvccTest, TheVariableThatNamesAFileIsTheLastWord) {
   const char* before = std::getenv("REGTUNE_NVCC");
   const std::string kept = before ? before : "";
   setenv("REGTUNE_NVCC", "/my/nvcc", 1);
-  EXPECT_EQ(nvcc_candidates(), std::vector<fs::path>{"/my/nvcc"});
+  EXPECT_EQ(program_candidates(nvcc_program()), std::vector<fs::path>{"/my/nvcc"});
   if (before)
     setenv("REGTUNE_NVCC", kept.c_str(), 1);
   else
@@ -132,7 +132,7 @@ TEST_F(NvccTest, PathComesFirst) {
   const std::string file = program("exit 0\n");
   const std::string before = std::getenv("PATH");
   setenv("PATH", ("/nowhere:" + (folder_.path() / "bin").string() + ":" + before).c_str(), 1);
-  const std::vector<fs::path> found = nvcc_candidates();
+  const std::vector<fs::path> found = program_candidates(nvcc_program());
   setenv("PATH", before.c_str(), 1);
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found.front(), file);

@@ -137,6 +137,35 @@ TEST_F(Answering, TheProgramsMemoryComesAsAFile) {
   close(captured.memory.descriptor);
 }
 
+TEST_F(Answering, WhatTheKernelWasLoadedFromComesAsAFile) {
+  const int file = memfd_create("image", MFD_CLOEXEC);
+  const std::string image = ".version 9.0\n" + std::string(100000, '\n');
+  ASSERT_EQ(write(file, image.data(), image.size()), static_cast<ssize_t>(image.size()));
+  program_.send({{"bytes", image.size()}});
+  program_.send_descriptor(file);
+  close(file);
+  EXPECT_EQ(take_image(ours_), image);
+  EXPECT_EQ(program_.receive().message.at("do"), "copy image");
+}
+
+TEST_F(Answering, AnImageOfAnotherLengthThanWasToldIsRefused) {
+  const int file = memfd_create("image", MFD_CLOEXEC);
+  program_.send({{"bytes", std::int64_t{1} << 50}});
+  program_.send_descriptor(file);
+  close(file);
+  EXPECT_THROW(take_image(ours_), Error);
+}
+
+TEST_F(Answering, AnImageThatIsNotThereAnyMoreIsToldInTheProgramsWords) {
+  program_.send({{"failure", "the program has unloaded it"}});
+  try {
+    take_image(ours_);
+    ADD_FAILURE() << "it is no error";
+  } catch (const Error& failure) {
+    EXPECT_STREQ(failure.what(), "the program has unloaded it");
+  }
+}
+
 TEST_F(Answering, WithoutContentsTheMemoryIsOnlyListed) {
   program_.send({{"ranges", {{4096, 8, 0}, {8192, 16, 0}}}});
   CapturedLaunch captured;

@@ -8,6 +8,7 @@
 #include "regtune/error.hpp"
 #include "shell.hpp"
 #include "store.hpp"
+#include "toolkit.hpp"
 #include "watched_app.hpp"
 
 namespace regtune {
@@ -215,6 +216,135 @@ TEST_F(WatchedApp, AppliesNothingWhereNothingIsStored) {
   EXPECT_EQ(ending.exit_code, 0);
   EXPECT_EQ(ending.out, unwatched("10").text);
   EXPECT_TRUE(holds(ending.err, "no launch was made with tuned code"));
+}
+
+// A program that carries its kernel as PTX, in a text or in a fat binary, as nvcc makes them.
+class CarriedPtx : public WatchedApp {
+ protected:
+  void SetUp() override {
+    WatchedApp::SetUp();
+    if (IsSkipped()) return;
+    if (program_candidates(nvcc_program()).empty()) GTEST_SKIP() << "there is no nvcc here, which makes PTX";
+    if (program_candidates(ptxas_program()).empty()) GTEST_SKIP() << "there is no ptxas here";
+    program_.write("scale.cu",
+                   "extern \"C\" __global__ void scale(const float* in, float* out, int n) {\n"
+                   "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                   "  float sum = 0;\n"
+                   "#pragma unroll\n"
+                   "  for (int k = 0; k < 32; ++k) sum = sum * in[(i + k * 7) % n] + in[(i * 3 + k) % n];\n"
+                   "  if (i < n) out[i] = sum;\n"
+                   "}\n");
+  }
+  // Made by nvcc with these options, and what the program loads its kernel from.
+  void carry(const std::string& options, const std::string& name) {
+    const std::string file = (program_.folder() / name).string();
+    const Said made = run(program_candidates(nvcc_program()).front().string() + " " + options + " -o " + file + " " +
+                          (program_.folder() / "scale.cu").string());
+    ASSERT_EQ(made.exit_code, 0) << made.text;
+    set("WATCHED_IMAGE", file);
+  }
+  TuningRecord stored() const {
+    const std::vector<StoredRun> runs = Store::open(program_.cache()).list("scale");
+    EXPECT_EQ(runs.size(), 1u);
+    return runs.empty() ? TuningRecord() : Store::open(program_.cache()).load(runs[0].id).value();
+  }
+};
+
+constexpr const char* kConfirm = "from PTX: confirm with a build";
+
+TEST_F(CarriedPtx, TextIsTunedUnderCaps) {
+  carry("-ptx -arch=compute_80", "scale.ptx");
+  const std::string plain = unwatched("10").text;
+  const Ending ending = watch(short_tuning({"--record", "run.json"}), {"10"});
+  EXPECT_EQ(ending.exit_code, 0);
+  EXPECT_EQ(ending.out, plain);
+  EXPECT_EQ(ending.err.find("was not tuned"), std::string::npos) << ending.err;
+  const TuningRecord record = stored();
+  EXPECT_TRUE(record.compiler.starts_with("ptxas ")) << record.compiler;
+  EXPECT_EQ(record.sizes, (Sizes{{"grid_x", 4}, {"block_x", 256}, {"arg2", 1000}})) << "a word counts as an integer";
+  EXPECT_EQ(record.source_path, "watched_app.carried.ptx");
+  EXPECT_TRUE(holds(record.description, "outputs_compared = true"));
+  EXPECT_EQ(record.trials.size(), 234u);
+  EXPECT_FALSE(record.nvcc);
+  EXPECT_TRUE(holds(text_of(program_.folder() / "run.json"), "\"from_ptx\": true"));
+  if (record.verdict && record.verdict->kind == Verdict::Kind::improved) {
+    EXPECT_TRUE(holds(ending.err, kConfirm)) << ending.err;
+    EXPECT_TRUE(holds(program_.run({"db", "list"}).out, kConfirm));
+    EXPECT_TRUE(holds(program_.run({"export", "-o", "budgets.cmake"}).err, kConfirm));
+    EXPECT_TRUE(holds(text_of(program_.folder() / "budgets.cmake"), kConfirm));
+  }
+}
+
+TEST_F(CarriedPtx, TextInAFileThatTheDriverReadsIsTuned) {
+  carry("-ptx -arch=compute_90", "scale.ptx");
+  set("WATCHED_LOADS", "file");
+  const Ending ending = watch(short_tuning({}), {"10"});
+  EXPECT_EQ(ending.exit_code, 0);
+  EXPECT_EQ(ending.out, unwatched("10").text);
+  EXPECT_TRUE(stored().compiler.starts_with("ptxas ")) << ending.err;
+}
+
+TEST_F(CarriedPtx, TextIsTunedInTheProgramsOwnContext) {
+  carry("-ptx -arch=compute_90", "scale.ptx");
+  const Ending ending = watch(short_tuning({"--in-process"}), {"10"});
+  EXPECT_EQ(ending.out, unwatched("10").text) << "memory is put back";
+  EXPECT_TRUE(holds(stored().description, "outputs_compared = true")) << ending.err;
+}
+
+TEST_F(CarriedPtx, WhatWasTunedIsApplied) {
+  carry("-ptx -arch=compute_90", "scale.ptx");
+  const Ending tuned = watch(short_tuning({}), {"10"});
+  if (!holds(tuned.err, "best: ")) GTEST_SKIP() << "this ptxas's own code is the best of all";
+  const Ending applied = watch({"--apply", "--quiet"}, {"10"});
+  EXPECT_EQ(applied.out, unwatched("10").text);
+  EXPECT_TRUE(holds(applied.err, "scale: 10 launches with tuned code (")) << applied.err;
+  EXPECT_TRUE(holds(applied.err, "x as it was measured, from PTX)")) << applied.err;
+  EXPECT_EQ(watch_json({"--apply"}, {"10"}).at("applied").at(0).at("from_ptx"), true);
+}
+
+TEST_F(CarriedPtx, InAFatBinaryIsTakenOut) {
+  carry("-ptx -arch=compute_80", "taken_out.ptx");
+  // In the place of cuobjdump, which not every toolkit has.
+  program_.write("cuobjdump", "#!/bin/sh\ncp '" + (program_.folder() / "taken_out.ptx").string() + "' image.1.ptx\n");
+  std::filesystem::permissions(program_.folder() / "cuobjdump", std::filesystem::perms::owner_all);
+  set("REGTUNE_CUOBJDUMP", (program_.folder() / "cuobjdump").string());
+  carry("-fatbin -gencode arch=compute_80,code=[compute_80,sm_90]", "scale.fatbin");
+  const Ending ending = watch(short_tuning({}), {"10"});
+  EXPECT_EQ(ending.out, unwatched("10").text);
+  EXPECT_TRUE(stored().compiler.starts_with("ptxas ")) << ending.err;
+  // The driver says 32 registers, whatever it loads.
+  const bool is_other = stored().trials.front().facts->registers_per_thread != 32;
+  EXPECT_EQ(holds(ending.err, "it runs machine code of its own (a cubin in the fat binary"), is_other) << ending.err;
+}
+
+TEST_F(CarriedPtx, InARealFatBinaryIsTakenOutByCuobjdump) {
+  if (program_candidates(cuobjdump_program()).empty()) GTEST_SKIP() << "there is no cuobjdump here";
+  carry("-fatbin -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=[compute_90,sm_90]",
+        "scale.fatbin");
+  const Ending ending = watch({"-k", "scale", "--budget", "1", "--no-rename"}, {"10"});
+  EXPECT_EQ(ending.out, unwatched("10").text);
+  EXPECT_TRUE(holds(ending.err, "scale is tuned by the PTX for sm_90 that ")) << ending.err;
+  EXPECT_TRUE(stored().compiler.starts_with("ptxas ")) << ending.err;
+}
+
+TEST_F(CarriedPtx, MachineCodeAloneIsToldAndTheProgramGoesOn) {
+  carry("-cubin -arch=sm_90", "scale.cubin");
+  const Ending ending = watch(short_tuning({}), {"10"});
+  EXPECT_EQ(ending.exit_code, 0);
+  EXPECT_EQ(ending.out, unwatched("10").text);
+  EXPECT_TRUE(holds(ending.err, "scale: the program loads machine code of it alone (a cubin)")) << ending.err;
+  EXPECT_FALSE(std::filesystem::exists(program_.cache()));
+}
+
+TEST_F(CarriedPtx, OfANewerCudaIsToldAndTheProgramGoesOn) {
+  carry("-ptx -arch=compute_90", "scale.ptx");
+  std::string text = text_of(program_.folder() / "scale.ptx");
+  const std::size_t version = text.find(".version ") + 9;
+  text.replace(version, text.find('\n', version) - version, "99.0");
+  program_.write("scale.ptx", text);
+  const Ending ending = watch(short_tuning({}), {"10"});
+  EXPECT_EQ(ending.out, unwatched("10").text);
+  EXPECT_TRUE(holds(ending.err, "PTX of a newer CUDA needs its ptxas")) << ending.err;
 }
 
 }  // namespace

@@ -45,6 +45,14 @@ TEST(SearchSpace, OneBlockOf256OnSm90Has243Variants) {
   EXPECT_EQ(variants.size(), 243u);
 }
 
+TEST(SearchSpace, OfPtxHasNoBounds) {
+  SearchSpaceRequest request = space_of(gpu_limits("sm_90").value(), {{256, 1, 1}});
+  request.with_bounds = false;
+  const std::vector<Variant> variants = search_space(request);
+  EXPECT_EQ(variants.size(), 1u + 1 + 232) << "the author's, the compiler's default, caps 24 to 255";
+  EXPECT_TRUE(all_of<LaunchBounds>(variants, {256, 1, 1}).empty());
+}
+
 TEST(SearchSpace, IdZeroIsTheAuthorsCodeAndIdsArePlaces) {
   const std::vector<Variant> variants = space("sm_90", {{128, 1, 1}, {256, 1, 1}});
   EXPECT_TRUE(std::holds_alternative<AuthorsOwn>(variants[0].policy));

@@ -1,5 +1,6 @@
 /* A program as somebody else wrote it, for the tests of regtune run: it opens CUDA by itself, compiles a kernel by
- * NVRTC while it runs, launches it, and prints what its memory holds. Arguments: LAUNCHES [exit|_exit|fork|code N]. */
+ * NVRTC while it runs, launches it, and prints what its memory holds. Arguments: LAUNCHES [exit|_exit|fork|code N].
+ * WATCHED_IMAGE=FILE: the kernel is loaded from that file's bytes; WATCHED_LOADS=file: by the file's name. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nvrtc.h>
@@ -20,6 +21,15 @@ static const char kSource[] =
     "  if (i < n) out[i] = sum * FACTOR;\n"
     "}\n";
 
+/* What WATCHED_IMAGE names, in memory of the program's own. */
+static char* image_file(const char* name) {
+  FILE* file = fopen(name, "rb");
+  char* bytes = calloc(1 << 20, 1);
+  if (!file || !bytes || fread(bytes, 1, (1 << 20) - 64, file) == 0) exit(7);
+  fclose(file);
+  return bytes;
+}
+
 static void* library(const char* name) {
   void* found = dlopen(name, RTLD_NOW);
   if (!found) fprintf(stderr, "%s\n", dlerror()), exit(9);
@@ -34,6 +44,8 @@ static void* library(const char* name) {
 static void run(int launches) {
   void* cuda = library("libcuda.so.1");
   void* nvrtc = library(getenv("WATCHED_NVRTC"));
+  const char* image = getenv("WATCHED_IMAGE");
+  const char* loads = getenv("WATCHED_LOADS");
   const char* text = "#define FACTOR 2.0f\n";
   const char* header = "factor.h";
   const char* options[] = {"-arch=sm_90", "-DUNUSED=1"};
@@ -53,7 +65,10 @@ static void run(int launches) {
   CALL(cuda, cuInit)(0);
   CALL(cuda, cuDevicePrimaryCtxRetain)(&context, 0);
   CALL(cuda, cuCtxSetCurrent)(context);
-  CALL(cuda, cuModuleLoadData)(&module, cubin);
+  if (image && loads)
+    CALL(cuda, cuModuleLoad)(&module, image);
+  else
+    CALL(cuda, cuModuleLoadData)(&module, image ? image_file(image) : cubin);
   CALL(cuda, cuModuleGetFunction)(&function, module, "scale");
   CALL(cuda, cuMemAlloc)(&in, (size_t)n * 4);
   CALL(cuda, cuMemAlloc)(&out, (size_t)n * 4);

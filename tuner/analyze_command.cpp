@@ -95,6 +95,7 @@ Study study(const Subject& subject, const CompilerIdentity& compiler, const Comp
   const LaunchDescription description = description_for(subject.description, subject.request.flags, signature);
   const SourceChoices choices = source_choices(description, unit, study_blocks(description, *author.facts));
   SearchSpaceRequest space{limits, choices.blocks};
+  space.with_bounds = unit.front_end != FrontEnd::ptxas;
   space.block_is_fixed = author.facts->required_threads_per_block > 0;
   const std::vector<Variant> variants = search_space(space);
   const std::vector<Trial> planned = planned_trials(variants, description, choices);
@@ -156,11 +157,12 @@ Analysis analyze(AnalyzeRequest request, Progress& progress) {
     return std::make_unique<CompilePool>(request.jobs, request.compile_limit_s, request.compiler.nvcc_file);
   };
   std::unique_ptr<CompilePool> pool = new_pool();
-  analysis.compiler = pool->identity(request.compiler.only.value_or(FrontEnd::nvrtc)).name;
-  const std::vector<std::string> architectures =
-      architectures_meant(request.architectures, request.device, pool->identity());
+  const FrontEnd first = first_front_end(source, request.compiler.only);
+  analysis.compiler = pool->identity(first).name;
+  const CompilerIdentity& limiting = pool->identity(first == FrontEnd::ptxas ? first : FrontEnd::nvrtc);
+  const std::vector<std::string> architectures = architectures_meant(request.architectures, request.device, limiting);
   // Refuses what the options may not hold, before a cache is opened.
-  compile_unit(source, description, architectures.front(), pool->identity());
+  compile_unit(source, description, architectures.front(), limiting);
   std::optional<Store> store = open_cache(request, analysis, progress);
   const Subject subject{
       request, std::move(source), std::move(description), std::move(pattern), store ? &*store : nullptr, progress};

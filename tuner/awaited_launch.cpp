@@ -40,11 +40,12 @@ bool AwaitedLaunch::is_meant(const std::string& mangled_name) const {
 
 Message AwaitedLaunch::interest(const ToldKernel& kernel, const Message& question, std::string& note) {
   if (!is_meant(kernel.name)) return {{"interest", "none"}};
-  if (awaited_.needs_source && !awaited_.source && !question.contains("source")) {
-    note = fmt::format(
-        "{}: the program does not compile it by NVRTC while it runs, so its source is not known; give it by --source "
-        "FILE.cu",
-        demangle(kernel.name));
+  const bool may_have_ptx = kernel.image_form == "PTX" || kernel.image_form == "fat binary";
+  if (awaited_.needs_source && !awaited_.source && !question.contains("source") && !may_have_ptx) {
+    note = fmt::format("{}: {}; give its source by --source FILE.cu", demangle(kernel.name),
+                       kernel.image_form == "cubin"
+                           ? "the program loads machine code of it alone (a cubin) and does not compile it by NVRTC"
+                           : "it was not seen from what the program loads it");
     return {{"interest", "none"}};
   }
   if (question.contains("source")) sources_[kernel.name] = question.at("source");

@@ -19,7 +19,7 @@ struct AwaitedKernel {
   std::optional<std::string> kernel;
   std::optional<std::filesystem::path> source;
   int launch = 1;            // which of the kernel's
-  bool needs_source = true;  // a kernel whose source is not known is none of them
+  bool needs_source = true;  // a kernel of which there is neither source nor PTX is none of them
   std::string doing;         // what is to be done with it, for notes: "tuned"
 };
 

@@ -129,6 +129,7 @@ BundledUnit unit_from(const Json& json, const std::string& architecture, const B
 Json compiler_json(const CompilerIdentity& compiler) {
   return {{"name", compiler.name},
           {"is_nvcc", compiler.front_end == FrontEnd::nvcc},
+          {"is_ptxas", compiler.front_end == FrontEnd::ptxas},
           {"linker", compiler.linker},
           {"why_no_linker", compiler.why_no_linker},
           {"linker_takes_no_cache", compiler.linker_takes_no_cache}};
@@ -137,7 +138,8 @@ Json compiler_json(const CompilerIdentity& compiler) {
 CompilerIdentity compiler_from(const Json& json) {
   CompilerIdentity compiler;
   json.at("name").get_to(compiler.name);
-  compiler.front_end = json.at("is_nvcc").get<bool>() ? FrontEnd::nvcc : FrontEnd::nvrtc;
+  if (json.at("is_nvcc").get<bool>()) compiler.front_end = FrontEnd::nvcc;
+  if (json.value("is_ptxas", false)) compiler.front_end = FrontEnd::ptxas;
   json.at("linker").get_to(compiler.linker);
   json.at("why_no_linker").get_to(compiler.why_no_linker);
   json.at("linker_takes_no_cache").get_to(compiler.linker_takes_no_cache);

@@ -122,7 +122,7 @@ BundledUnit bundled_unit(const Subject& subject, const std::string& architecture
   name_instances(sweep, compilation.unit, plan.choices, plan.signature, progress);
   sweep.add(plan.order.first);
   std::vector<BuildCode> codes = collect(sweep, architecture, progress);
-  sweep.add(max_registers_of(codes));
+  if (compilation.unit.front_end != FrontEnd::ptxas) sweep.add(max_registers_of(codes));
   for (BuildCode& code : collect(sweep, architecture, progress)) codes.push_back(std::move(code));
   progress.stage(fmt::format("{}: comparing with plain compilation", architecture));
   std::vector<BundledCode> bundled = compared(sweep, kernel, codes, architecture, progress);

@@ -53,7 +53,7 @@ void on_child_ended(int) {}
 // Stands between the caller and the program, in a process of its own. It ends the program's whole group when the caller
 // closes its end of `caller`, which is also what a caller's death does; a signal could not be relied on, since the
 // program's own children would not get it. Calls nothing that allocates: the caller was forked with all its memory.
-[[noreturn]] void guard(int caller, int output, char* const* words, char* const* environment) {
+[[noreturn]] void guard(int caller, int output, char* const* words, char* const* environment, const char* folder) {
   setpgid(0, 0);  // a key that interrupts the caller's group must not end the guard before its work is done
   close_all_but({caller, output});
   sigset_t child_ended;
@@ -74,7 +74,7 @@ void on_child_ended(int) {}
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     close_all_but({});
-    execve(words[0], words, environment);
+    if (*folder == '\0' || chdir(folder) == 0) execve(words[0], words, environment);
     constexpr std::string_view kFailed = "it cannot be started: ";
     const char* const why = strerror(errno);
     if (write(STDERR_FILENO, kFailed.data(), kFailed.size()) < 0 || write(STDERR_FILENO, why, strlen(why)) < 0)
@@ -149,7 +149,7 @@ ProgramRun run_program(const ProgramRequest& request) {
     return run;
   }
   const pid_t its_guard = fork();
-  if (its_guard == 0) guard(lifeline[1], output[1], argv.data(), envp.data());
+  if (its_guard == 0) guard(lifeline[1], output[1], argv.data(), envp.data(), request.folder.c_str());
   close(lifeline[1]);
   close(output[1]);
   const auto end =

@@ -14,6 +14,7 @@ struct ProgramRequest {
   double limit_s = 60;
   std::vector<std::pair<std::string, std::string>> environment = {};  // set beside this process's own
   std::size_t most_output_bytes = 1 << 20;                            // what is printed beyond them is dropped
+  std::string folder = {};                                            // where it runs; empty: where this process does
 };
 
 struct ProgramRun {

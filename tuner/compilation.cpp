@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "device_text.hpp"
+#include "ptx_text.hpp"
 
 namespace regtune {
 namespace {
@@ -27,15 +28,25 @@ Compilation begin(CompileUnit unit, const SweepSettings& settings, Store* store,
 
 }  // namespace
 
+FrontEnd first_front_end(const Source& source, const std::optional<FrontEnd>& only) {
+  if (!is_ptx(source.text)) return only.value_or(FrontEnd::nvrtc);
+  if (only)
+    throw Error(ErrorKind::usage, fmt::format("{} is PTX, which ptxas alone compiles; leave out --compiler {}",
+                                              source.path.string(), *only == FrontEnd::nvcc ? "nvcc" : "nvrtc"));
+  return FrontEnd::ptxas;
+}
+
 CompileUnit unit_to_compile(const CompilationRequest& request, CompilePool& pool) {
-  const FrontEnd front_end = request.only.value_or(FrontEnd::nvrtc);
+  const FrontEnd front_end = first_front_end(request.source, request.only);
   CompileUnit unit = compile_unit(request.source, request.description, request.architecture, pool.identity(front_end));
-  return front_end == FrontEnd::nvcc ? unit : unit_for_device(std::move(unit), request.description, pool);
+  return front_end == FrontEnd::nvrtc ? unit_for_device(std::move(unit), request.description, pool) : unit;
 }
 
 CompileUnit unit_for_nvcc_instead(const CompilationRequest& request, const Error& refusal, CompilePool& pool,
                                   Progress& progress) {
-  if (refusal.kind() != ErrorKind::source_not_compiled || request.only || !pool.nvcc()) throw refusal;
+  const bool is_for_nvcc =
+      refusal.kind() == ErrorKind::source_not_compiled && !request.only && !is_ptx(request.source.text);
+  if (!is_for_nvcc || !pool.nvcc()) throw refusal;
   const CompilerIdentity& nvcc = pool.identity(FrontEnd::nvcc);
   CompileUnit unit = compile_unit(request.source, request.description, request.architecture, nvcc);
   unit.source_notes.push_back(

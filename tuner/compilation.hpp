@@ -1,6 +1,7 @@
 #pragma once
 // Which compiler takes an author's file. NVRTC does, unless the user says otherwise; what NVRTC refuses nvcc compiles,
-// where there is one, and that is told. It judges by whether a compiler takes the file, never by what comes out.
+// where there is one, and that is told. PTX is ptxas's alone. It judges by whether a compiler takes the file, never by
+// what comes out.
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,12 +31,15 @@ struct CompilationRequest {
   std::optional<FrontEnd> only;
 };
 
+// The compiler that is wanted first. Throws Error(usage) where the user wants PTX compiled by another than ptxas.
+FrontEnd first_front_end(const Source& source, const std::optional<FrontEnd>& only);
+
 // The unit of the compiler that is wanted first. Throws Error(source_not_compiled) where NVRTC takes no text of the
-// file, and Error(no_toolkit) where nvcc is wanted and not there.
+// file, and Error(no_toolkit) where nvcc or ptxas is wanted and not there.
 CompileUnit unit_to_compile(const CompilationRequest& request, CompilePool& pool);
 
 // nvcc's unit, once NVRTC has refused the file for the reason that `refusal` tells. Throws `refusal` where there is no
-// nvcc, or only NVRTC is wanted.
+// nvcc, only NVRTC is wanted, or the file is PTX.
 CompileUnit unit_for_nvcc_instead(const CompilationRequest& request, const Error& refusal, CompilePool& pool,
                                   Progress& progress);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNoticedIdleness = 0.02;  // of a job's time
 constexpr double kMostAhead = 3;
-constexpr double kGraceS = 2;  // nvcc is stopped by the worker itself, which can then say so
+constexpr double kGraceS = 2;  // a compiler's program is stopped by the worker itself, which can then say so
 constexpr double kIdentityLimitMs = 60000;
 // A job that waits in a channel must fit into its buffer: else we would wait in send() for a worker that waits in
 // its own for us to read.
@@ -33,8 +33,9 @@ Message job_message(const CompileJob& job) {
 
 // What a job sends to a worker, but for a few words.
 std::size_t text_bytes(const CompileJob& job) {
-  const auto* of_nvrtc = std::get_if<NvrtcRequest>(&job.request);
-  return of_nvrtc ? of_nvrtc->source.size() : std::get<NvccRequest>(job.request).text.size();
+  if (const auto* of_nvrtc = std::get_if<NvrtcRequest>(&job.request)) return of_nvrtc->source.size();
+  if (const auto* of_ptxas = std::get_if<PtxasRequest>(&job.request)) return of_ptxas->text.size();
+  return std::get<NvccRequest>(job.request).text.size();
 }
 
 CompilerIdentity identity_from(const Message& reply, FrontEnd front_end) {
@@ -70,9 +71,9 @@ CompilePool::CompilePool(int processes, double limit_s, std::string nvcc_file)
 
 CompilePool::CompilePool(CompilerIdentity compiler, std::map<std::string, CompiledCode> made) : CompilePool(1, 1) {
   made_ = std::move(made);
-  nvcc_looked_for_ = true;
-  why_no_nvcc_ = "everything was compiled elsewhere";
-  if (compiler.front_end == FrontEnd::nvcc) nvcc_ = compiler;
+  for (CompilerProgram* program : {&nvcc_, &ptxas_}) *program = {true, {}, {}, "everything was compiled elsewhere"};
+  if (compiler.front_end == FrontEnd::nvcc) nvcc_.found = compiler;
+  if (compiler.front_end == FrontEnd::ptxas) ptxas_.found = compiler;
   identity_ = std::move(compiler);
 }
 
@@ -113,44 +114,65 @@ const CompilerIdentity& CompilePool::identity() {
   return *identity_;
 }
 
+void CompilePool::look_for(CompilerProgram& program, const Message& question) {
+  if (program.was_looked_for || program.search) return;
+  program.search = server_.spawn();
+  program.search->channel.send(question);
+}
+
+// Requires: the search was begun.
+void CompilePool::finish_search(CompilerProgram& program, FrontEnd front_end) {
+  if (program.was_looked_for) return;
+  program.was_looked_for = true;
+  const Channel::Received received = program.search->channel.receive(after_ms(kIdentityLimitMs));
+  ForkServer::abandon(*program.search);
+  program.search.reset();
+  const std::string variable = front_end == FrontEnd::nvcc ? "REGTUNE_NVCC" : "REGTUNE_PTXAS";
+  if (received.state == Channel::State::timed_out)
+    program.why_not = fmt::format("looking for {} took longer than {:.0f} s; name it by {}", to_string(front_end),
+                                  kIdentityLimitMs / 1000, variable);
+  else if (received.state != Channel::State::message)
+    program.why_not = fmt::format("the process that looked for {} died; name it by {}", to_string(front_end), variable);
+  else if (received.message.contains("failure"))
+    program.why_not = received.message.at("failure").get<std::string>();
+  else
+    program.found = identity_from(received.message, front_end);
+}
+
 void CompilePool::look_for_nvcc() {
-  if (nvcc_looked_for_ || nvcc_search_) return;
-  nvcc_search_ = server_.spawn();
-  nvcc_search_->channel.send({{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}});
+  look_for(nvcc_, {{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}});
 }
 
 const CompilerIdentity* CompilePool::nvcc() {
   look_for_nvcc();
-  if (!nvcc_looked_for_) {
-    nvcc_looked_for_ = true;
-    const Channel::Received received = nvcc_search_->channel.receive(after_ms(kIdentityLimitMs));
-    ForkServer::abandon(*nvcc_search_);
-    nvcc_search_.reset();
-    if (received.state == Channel::State::timed_out)
-      why_no_nvcc_ =
-          fmt::format("looking for nvcc took longer than {:.0f} s; name it with --nvcc", kIdentityLimitMs / 1000);
-    else if (received.state != Channel::State::message)
-      why_no_nvcc_ = "the process that looked for nvcc died; name it with --nvcc";
-    else if (received.message.contains("failure"))
-      why_no_nvcc_ = received.message.at("failure").get<std::string>();
-    else
-      nvcc_ = identity_from(received.message, FrontEnd::nvcc);
-  }
-  return nvcc_ ? &*nvcc_ : nullptr;
+  finish_search(nvcc_, FrontEnd::nvcc);
+  return nvcc_.found ? &*nvcc_.found : nullptr;
 }
 
 const CompilerIdentity& CompilePool::identity(FrontEnd front_end) {
   if (front_end == FrontEnd::nvrtc) return identity();
-  if (const CompilerIdentity* found = nvcc()) return *found;
-  throw Error(ErrorKind::no_toolkit, why_no_nvcc_);
+  if (front_end == FrontEnd::nvcc) nvcc();
+  if (front_end == FrontEnd::ptxas) {
+    look_for(ptxas_, {{"identify_ptxas", true}});
+    finish_search(ptxas_, front_end);
+  }
+  const CompilerProgram& program = front_end == FrontEnd::nvcc ? nvcc_ : ptxas_;
+  if (program.found) return *program.found;
+  throw Error(ErrorKind::no_toolkit, program.why_not);
 }
 
 CompileJob CompilePool::with_limits(CompileJob job) const {
   if (auto* of_nvcc = std::get_if<NvccRequest>(&job.request)) {
-    assert(nvcc_ && "a unit of nvcc's is made of its identity");
-    of_nvcc->program = nvcc_->library_path;
+    assert(nvcc_.found && "a unit of nvcc's is made of its identity");
+    of_nvcc->program = nvcc_.found->library_path;
     of_nvcc->limit_s = limit_s_;
     of_nvcc->scratch_folder = scratch_.path().string();
+  }
+  if (auto* of_ptxas = std::get_if<PtxasRequest>(&job.request)) {
+    assert(ptxas_.found && "likewise");
+    of_ptxas->program = ptxas_.found->library_path;
+    of_ptxas->limit_s = limit_s_;
+    of_ptxas->scratch_folder = scratch_.path().string();
   }
   return job;
 }
@@ -175,7 +197,7 @@ CompiledCode CompilePool::prepare(CompileJob job) {
 }
 
 double CompilePool::limit_s_of(const CompileJob& job) const {
-  return limit_s_ + (std::holds_alternative<NvccRequest>(job.request) ? kGraceS : 0);
+  return limit_s_ + (std::holds_alternative<NvrtcRequest>(job.request) ? 0 : kGraceS);
 }
 
 void CompilePool::submit(CompileJob job) {

@@ -44,7 +44,7 @@ struct CompiledCode {
 };
 
 // The CPU time of the pool's processes, as the kernel counts it: forks, messages and what was compiled in vain
-// included. Left out is what a server used that died, and what nvcc's own processes use.
+// included. Left out is what a server used that died, and what nvcc's and ptxas's own processes use.
 struct CompileCpu {
   double server_s = 0;
   double workers_s = 0;  // all that there ever were
@@ -67,8 +67,8 @@ class CompilePool {
   // nullptr where there is no nvcc; why_no_nvcc() then says where it was looked for. Looked for at the first call, if
   // that was not begun.
   const CompilerIdentity* nvcc();
-  const std::string& why_no_nvcc() const { return why_no_nvcc_; }
-  // Either. Throws Error(no_toolkit).
+  const std::string& why_no_nvcc() const { return nvcc_.why_not; }
+  // Any. Throws Error(no_toolkit).
   const CompilerIdentity& identity(FrontEnd front_end);
 
   // Runs a job in the server and waits: what it makes and precompiles is there for workers forked later. Requires:
@@ -117,6 +117,16 @@ class CompilePool {
     Clock::time_point started;  // the first job
   };
 
+  // A compiler that is a program of its own, looked for when it is first wanted.
+  struct CompilerProgram {
+    bool was_looked_for = false;
+    std::optional<ForkedWorker> search;  // the process that looks for it
+    std::optional<CompilerIdentity> found;
+    std::string why_not;  // it is not there
+  };
+
+  void look_for(CompilerProgram& program, const Message& question);
+  void finish_search(CompilerProgram& program, FrontEnd front_end);
   CompiledCode made_elsewhere(const CompileJob& job) const;
   CompileJob with_limits(CompileJob job) const;
   double limit_s_of(const CompileJob& job) const;
@@ -142,10 +152,8 @@ class CompilePool {
   std::optional<CompilerIdentity> identity_;
   std::optional<std::map<std::string, CompiledCode>> made_;  // there are no compilers
   std::map<Asker, std::deque<CompiledCode>> answered_;       // not returned yet
-  bool nvcc_looked_for_ = false;
-  std::optional<ForkedWorker> nvcc_search_;  // a process that looks for it
-  std::optional<CompilerIdentity> nvcc_;
-  std::string why_no_nvcc_;
+  CompilerProgram nvcc_;
+  CompilerProgram ptxas_;
   bool server_has_linker_ = false;
   std::deque<CompileJob> waiting_;
   std::deque<CompileJob> waiting_for_server_;

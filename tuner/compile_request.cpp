@@ -6,6 +6,7 @@
 
 #include "budget_text.hpp"
 #include "macros.hpp"
+#include "ptx_text.hpp"
 
 namespace regtune {
 namespace {
@@ -118,9 +119,32 @@ NvccRequest nvcc_request(const CompileUnit& unit, const Build& build, NvrtcOutpu
   return request;
 }
 
+PtxasRequest ptxas_request(const CompileUnit& unit, const Build& build) {
+  PtxasRequest request;
+  request.file = unit.source.path.string();
+  const std::string& text = unit.source.text;
+  if (std::holds_alternative<AuthorsOwn>(build.policy))
+    request.text = text;
+  else if (const auto* most = std::get_if<MaxRegisters>(&build.policy))
+    request.text = with_max_registers(text, most->registers_per_thread);
+  else
+    request.text = without_register_bounds(text);
+  // PTX of one GPU alone, or of its family, is assembled for no other name of that GPU.
+  const std::optional<PtxTarget> target = ptx_target(text);
+  const bool is_bare = !unit.architecture.empty() && unit.architecture.back() >= '0' && unit.architecture.back() <= '9';
+  const std::string variant = target && target->variant != 0 && is_bare ? std::string(1, target->variant) : "";
+  request.options = {"-arch=" + unit.architecture + variant};
+  const std::vector<std::string> options = ptxas_options(options_of(unit, build));
+  request.options.insert(request.options.end(), options.begin(), options.end());
+  const int cap = cap_of(unit, build.policy);
+  if (cap != 0) request.options.push_back(fmt::format("-maxrregcount={}", cap));
+  return request;
+}
+
 CompilerRequest request_for(const CompileUnit& unit, const Build& build, NvrtcOutput output,
                             const std::string& header_folder) {
   if (unit.front_end == FrontEnd::nvcc) return nvcc_request(unit, build, output);
+  if (unit.front_end == FrontEnd::ptxas) return ptxas_request(unit, build);
   return compile_request(unit, build, output, header_folder);
 }
 

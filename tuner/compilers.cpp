@@ -24,10 +24,11 @@ constexpr std::size_t kMostKeptTexts = 80;  // 64 choices of macros, and other n
 
 bool gives_lto_ir(const CompilerRequest& request) {
   if (const auto* of_nvrtc = std::get_if<NvrtcRequest>(&request)) return of_nvrtc->output == NvrtcOutput::lto_ir;
-  return std::get<NvccRequest>(request).lto_ir;
+  const auto* of_nvcc = std::get_if<NvccRequest>(&request);
+  return of_nvcc && of_nvcc->lto_ir;
 }
 
-// Equal for requests that come to the same.
+// Equal for requests of LTO-IR that come to the same.
 std::string key_of(const CompilerRequest& request) {
   FieldHash hash;
   const auto add_all = [&](const char* what, const std::vector<std::string>& values) {
@@ -91,6 +92,7 @@ class Compilers {
     if (linker_answered_) linker_asked_.reset();  // not sooner: that takes a moment, and the identity is waited for
     if (asked.contains("identify")) return identify();
     if (asked.contains("identify_nvcc")) return identify_nvcc(asked.at("nvcc_file"));
+    if (asked.contains("identify_ptxas")) return identify_ptxas();
     if (asked.contains("load_linker")) return {{"loaded", linker().has_value()}};
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = cpu_seconds();
@@ -121,6 +123,7 @@ class Compilers {
 
   CompilerReply compile(const CompilerRequest& request) {
     if (const auto* of_nvrtc = std::get_if<NvrtcRequest>(&request)) return nvrtc().compile(*of_nvrtc);
+    if (const auto* of_ptxas = std::get_if<PtxasRequest>(&request)) return compile_by_ptxas(*of_ptxas);
     return compile_by_nvcc(std::get<NvccRequest>(request));
   }
 
@@ -248,6 +251,21 @@ class Compilers {
     return identity;
   }
 
+  static Message identify_ptxas() {
+    std::string why_not;
+    const std::optional<Ptxas> ptxas = Ptxas::open(why_not);
+    if (!ptxas) return {{"failure", why_not}};
+    return {{"name", "ptxas " + ptxas->version()},
+            {"library_path", ptxas->file()},
+            {"architectures", ptxas->architectures()},
+            {"include_folders", std::vector<std::string>()},
+            {"fixed_options", std::vector<std::string>()},
+            {"precompiles_headers", false},
+            {"linker", ""},
+            {"why_no_linker", "it makes machine code of PTX by itself"},
+            {"linker_takes_no_cache", false}};
+  }
+
   std::optional<Nvrtc> nvrtc_;
   std::optional<Worker> linker_asked_;
   bool linker_answered_ = false;
@@ -271,6 +289,10 @@ Message request_message(const CompilerRequest& request) {
             {"lto_ir", of_nvcc->lto_ir},
             {"limit_s", of_nvcc->limit_s},
             {"scratch_folder", of_nvcc->scratch_folder}};
+  if (const auto* of_ptxas = std::get_if<PtxasRequest>(&request))
+    return {{"ptxas", of_ptxas->program},     {"file", of_ptxas->file},
+            {"text", binary(of_ptxas->text)}, {"options", of_ptxas->options},
+            {"limit_s", of_ptxas->limit_s},   {"scratch_folder", of_ptxas->scratch_folder}};
   const auto& of_nvrtc = std::get<NvrtcRequest>(request);
   return {{"source", binary(of_nvrtc.source)},
           {"file_name", of_nvrtc.file_name},
@@ -291,6 +313,9 @@ CompilerRequest request_from(const Message& message) {
                        message.at("lto_ir"),
                        message.at("limit_s"),
                        message.at("scratch_folder")};
+  if (message.contains("ptxas"))
+    return PtxasRequest{message.at("ptxas"),   message.at("file"),    bytes_of(message.at("text")),
+                        message.at("options"), message.at("limit_s"), message.at("scratch_folder")};
   return NvrtcRequest{bytes_of(message.at("source")),
                       message.at("file_name"),
                       message.at("options"),

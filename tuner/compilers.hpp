@@ -11,8 +11,9 @@ namespace regtune {
 Message request_message(const CompilerRequest& request);
 CompilerRequest request_from(const Message& message);
 
-// Answers {"identify"} and {"identify_nvcc", "nvcc_file"} with what the compiler is, or {"failure"}, {"load_linker"}
-// when nvJitLink is there for all workers that are forked later, and every request with its code.
+// Answers {"identify"}, {"identify_nvcc", "nvcc_file"} and {"identify_ptxas"} with what the compiler is, or
+// {"failure"},
+// {"load_linker"} when nvJitLink is there for all workers that are forked later, and every request with its code.
 ForkServer compile_server();
 
 }  // namespace regtune

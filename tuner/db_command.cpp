@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "exported_budget.hpp"
+#include "from_ptx.hpp"
 #include "policy.hpp"
 #include "record_json.hpp"
 #include "regtune/error.hpp"
@@ -48,7 +49,8 @@ std::vector<StoredRun> runs_of(Store& store, const std::vector<std::string>& ker
 std::string gain_of(const TuningRecord& run) {
   const Verdict& verdict = *run.verdict;
   if (verdict.kind != Verdict::Kind::improved) return std::string(to_string(verdict.kind));
-  return fmt::format("{:.2f}x {}", verdict.speedup.median, spell_choice(run, verdict.best_id));
+  return fmt::format("{:.2f}x {}{}", verdict.speedup.median, spell_choice(run, verdict.best_id),
+                     from_ptx_note(run, ", ", ""));
 }
 
 // What `say` says of each finished run of those names.
@@ -80,7 +82,8 @@ DbAnswer list_runs(const DbRequest& request, const fs::path& cache) {
                            {"architecture", stored.architecture},
                            {"started", stored.started},
                            {"verdict", to_string(run.verdict->kind)},
-                           {"best", spell_choice(run, run.verdict->best_id)}});
+                           {"best", spell_choice(run, run.verdict->best_id)},
+                           {"from_ptx", is_from_ptx(run)}});
   });
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "exported_budget.hpp"
+#include "from_ptx.hpp"
 #include "policy.hpp"
 #include "record_json.hpp"
 #include "report.hpp"
@@ -122,13 +123,15 @@ std::string spell_winner(const TuningRecord& record, const std::optional<Variant
 
 std::string winner_text(const ComparedRuns& runs) {
   const WinnerDrift& winner = runs.diff.winner;
-  const std::string before = spell_winner(runs.before, winner.before);
+  const std::string before = spell_winner(runs.before, winner.before) + from_ptx_note(runs.before, " (", ")");
   if (!winner.changed)
-    return fmt::format("winner: the same: {}{}\n", before,
-                       winner.after && spell_winner(runs.after, winner.after) != before
-                           ? " (by another budget of the same code)"
-                           : "");
-  std::string text = fmt::format("winner: was {}, is {}\n", before, spell_winner(runs.after, winner.after));
+    return fmt::format(
+        "winner: the same: {}{}\n", before,
+        winner.after && spell_winner(runs.after, winner.after) != spell_winner(runs.before, winner.before)
+            ? " (by another budget of the same code)"
+            : "");
+  std::string text = fmt::format("winner: was {}, is {}{}\n", before, spell_winner(runs.after, winner.after),
+                                 from_ptx_note(runs.after, " (", ")"));
   if (!winner.cost_of_keeping)
     return text + "  what the earlier one would cost now is not known: it has no time there\n";
   if (!winner.cost_is_known) return text + "  keeping the earlier one costs nothing that could be measured\n";
@@ -183,7 +186,8 @@ Json run_json(const TuningRecord& record) {
           {"gpu", record.gpu ? Json(record.gpu->id.name) : Json()},
           {"driver", record.gpu ? Json(record.gpu->driver_version) : Json()},
           {"architecture", record.architecture},
-          {"compiler", record.compiler}};
+          {"compiler", record.compiler},
+          {"from_ptx", is_from_ptx(record)}};
 }
 
 const char* name_of(TimeDrift::Kind kind) {

@@ -125,6 +125,15 @@ std::vector<PartHealth> tool_findings() {
                  "apt install cuda-nvcc-13-0 (NVIDIA's repository); needed for --compiler nvcc, --confirm nvcc and "
                  "what NVRTC does not take",
                  "REGTUNE_NVCC"),
+      finding_of(
+          installed_ptxas(), Health::absent,
+          "apt install cuda-nvcc-13-0 (NVIDIA's repository), or pip install nvidia-cuda-nvcc; needed for PTX, as "
+          "regtune run takes it from a program without --source",
+          "REGTUNE_PTXAS"),
+      finding_of(installed_cuobjdump(), Health::absent,
+                 "apt install cuda-cuobjdump-13-0 (NVIDIA's repository), or pip install nvidia-cuda-cuobjdump; needed "
+                 "for PTX that is in a fat binary",
+                 "REGTUNE_CUOBJDUMP"),
       finding_of(installed_ncu(), Health::absent,
                  "apt install cuda-nsight-compute-13-0 (NVIDIA's repository); needed for --counters", "REGTUNE_NCU"),
       finding_of(installed_cupti(), Health::absent,

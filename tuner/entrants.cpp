@@ -208,6 +208,8 @@ bool CompiledEntrants::is_planned(const Build& build) const {
 }
 
 bool CompiledEntrants::add_max_registers(const std::vector<int>& still_racing) {
+  // Of PTX it would give the cap's own code, and there is no source to write it into.
+  if (front_end_of(record_.compiler) == FrontEnd::ptxas) return false;
   // Beside __block_size__ there are no caps: every __maxnreg__ is in the race already.
   std::vector<Build> builds;
   for (const int id : still_racing)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "from_ptx.hpp"
 #include "policy.hpp"
 #include "record_json.hpp"
 
@@ -66,6 +67,7 @@ Json kernel_json(const ExportedKernel& kernel) {
             {"sm_count", gpu.id.sm_count},
             {"driver", gpu.driver_version}}},
           {"compiler", run.compiler},
+          {"from_ptx", is_from_ptx(run)},
           {"regtune_version", run.regtune_version},
           {"measured", run.started},
           {"verdict", to_string(run.verdict->kind)},

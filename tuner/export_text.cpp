@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "from_ptx.hpp"
 #include "policy.hpp"
 #include "report.hpp"
 
@@ -31,6 +32,7 @@ std::string spell_interval(const Interval& speedup) {
 // What has to be as it was when it was measured, beside the budget.
 std::vector<std::string> conditions(const ExportedKernel& kernel, const ExportedChoice& choice) {
   std::vector<std::string> lines;
+  if (is_from_ptx(kernel.newest())) lines.emplace_back(kFromPtx);
   for (const auto& [name, value] : choice.variant.choice.macros)
     lines.push_back(fmt::format("with {}={} in the source", name, value));
   if (choice.variant.choice.spills_to_shared)
@@ -168,6 +170,7 @@ void append_source(std::string& text, const std::string& path, const std::vector
     notes.push_back(fmt::format("{}: {}", path, why));
   }
   // One generator expression for each option: a semicolon would end it.
+  const std::size_t property = text.size();
   text += fmt::format("set_property(SOURCE {} APPEND PROPERTY COMPILE_OPTIONS", cmake_quoted(path));
   for (std::size_t at = 0; at < option.size();) {
     const std::size_t end = std::min(option.find(';', at), option.size());
@@ -175,6 +178,10 @@ void append_source(std::string& text, const std::string& path, const std::vector
     at = end + 1;
   }
   text += ")\n";
+  if (!is_from_ptx(kernels.front()->newest())) return;
+  // No build compiles that PTX, and what it was made from is not known.
+  for (std::size_t line = property; line < text.size(); line = text.find('\n', line) + 1) text.insert(line, "# ");
+  notes.push_back(fmt::format("{}: {}; name the source in the place of the PTX", path, kFromPtx));
 }
 
 }  // namespace

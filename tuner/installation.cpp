@@ -13,6 +13,7 @@
 #include "nvcc.hpp"
 #include "nvjitlink.hpp"
 #include "nvrtc.hpp"
+#include "ptxas.hpp"
 #include "regtune/error.hpp"
 #include "sqlite.hpp"
 #include "toolkit.hpp"
@@ -115,6 +116,28 @@ InstalledPart installed_nvcc() {
     const std::optional<Nvcc> nvcc = Nvcc::open("", why_not);
     if (!nvcc) return missing({why_not});
     return {{"version", nvcc->version()}, {"file", nvcc->file()}};
+  });
+}
+
+InstalledPart installed_ptxas() {
+  return part("ptxas", []() -> Message {
+    std::string why_not;
+    const std::optional<Ptxas> ptxas = Ptxas::open(why_not);
+    if (!ptxas) return missing({why_not});
+    return {{"version", ptxas->version()}, {"file", ptxas->file()}};
+  });
+}
+
+InstalledPart installed_cuobjdump() {
+  return part("cuobjdump", []() -> Message {
+    const std::vector<std::filesystem::path> found = program_candidates(cuobjdump_program());
+    if (found.empty())
+      return missing(
+          {"no cuobjdump in PATH, CUDA_HOME, CUDA_PATH, /usr/local/cuda* and NVIDIA's wheels, nor named by "
+           "REGTUNE_CUOBJDUMP"});
+    const ProgramRun run = run_program({.words = {found.front().string(), "--version"}, .limit_s = 10});
+    if (!run.succeeded) return missing({fmt::format("{} --version {}", found.front().string(), run.how)});
+    return {{"version", nvcc_release(run.output)}, {"file", found.front().string()}};
   });
 }
 

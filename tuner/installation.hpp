@@ -20,6 +20,8 @@ InstalledPart installed_nvrtc();
 InstalledPart installed_nvjitlink();
 InstalledPart installed_cupti();
 InstalledPart installed_nvcc();
+InstalledPart installed_ptxas();
+InstalledPart installed_cuobjdump();
 InstalledPart installed_ncu();
 
 struct VisibleGpu {

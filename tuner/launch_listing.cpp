@@ -189,6 +189,7 @@ ToldKernel told_kernel(const nlohmann::json& message) {
   kernel.number = message.at("number");
   kernel.name = message.at("name");
   kernel.image = message.at("image");
+  kernel.image_form = message.value("image_form", "");
   kernel.device = message.at("device");
   kernel.compute_major = message.at("compute_capability").at(0);
   kernel.compute_minor = message.at("compute_capability").at(1);

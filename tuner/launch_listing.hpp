@@ -19,6 +19,7 @@ struct ToldKernel {
   std::uint32_t number = 0;  // its entries in the process's table have it
   std::string name;          // mangled
   std::string image;         // hash of what it was loaded from; "": not seen
+  std::string image_form;    // "PTX", "fat binary", "cubin"; "": not known
   int device = 0;
   int compute_major = 0;
   int compute_minor = 0;

@@ -67,7 +67,8 @@ std::string host_compiler(const std::string& dry_run) {
 }
 
 std::optional<Nvcc> Nvcc::open(const std::string& file, std::string& why_not) {
-  const std::vector<fs::path> candidates = file.empty() ? nvcc_candidates() : std::vector<fs::path>{file};
+  const std::vector<fs::path> candidates =
+      file.empty() ? program_candidates(nvcc_program()) : std::vector<fs::path>{file};
   if (candidates.empty()) {
     why_not =
         "nvcc is not there: it was looked for in PATH, CUDA_HOME, CUDA_PATH and /usr/local/cuda*; --nvcc FILE names it";

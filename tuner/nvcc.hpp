@@ -23,8 +23,8 @@ struct NvccRequest {
 
 class Nvcc {
  public:
-  // `file`: which one; empty: the first of nvcc_candidates(). Empty where there is none, or where it does not say its
-  // version; `why_not` then says so.
+  // `file`: which one; empty: the first of program_candidates(). Empty where there is none, or where it does not say
+  // its version; `why_not` then says so.
   static std::optional<Nvcc> open(const std::string& file, std::string& why_not);
 
   const std::string& file() const { return file_; }

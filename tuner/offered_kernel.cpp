@@ -1,6 +1,8 @@
 #include "offered_kernel.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -103,6 +105,26 @@ std::map<std::string, std::string> take_variables(Channel& program, const std::v
   const Message reply = ask(program, {{"do", "copy variables"}, {"names", names}});
   for (const auto& [name, value] : reply.at("variables").items()) values[name] = bytes_of(value);
   return values;
+}
+
+std::string take_image(Channel& program) {
+  const Message reply = ask(program, {{"do", "copy image"}});
+  if (reply.contains("failure")) throw Error(ErrorKind::gpu_failed, reply.at("failure").get<std::string>());
+  const auto bytes = reply.at("bytes").get<std::int64_t>();
+  const int descriptor = program.receive_descriptor({});
+  struct stat file {};
+  std::string image;
+  bool is_whole = descriptor >= 0 && fstat(descriptor, &file) == 0 && file.st_size == bytes;
+  if (is_whole) image.resize(static_cast<std::size_t>(bytes));
+  for (std::size_t got = 0; is_whole && got < image.size();) {
+    const ssize_t count = pread(descriptor, image.data() + got, image.size() - got, static_cast<off_t>(got));
+    is_whole = count > 0;
+    got += is_whole ? static_cast<std::size_t>(count) : 0;
+  }
+  if (descriptor >= 0) close(descriptor);
+  if (!is_whole)
+    throw Error(ErrorKind::gpu_failed, "what the kernel was loaded from did not come; did the program end?");
+  return image;
 }
 
 }  // namespace regtune

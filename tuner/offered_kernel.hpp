@@ -34,4 +34,7 @@ void let_launch(Channel& program);
 // The values of variables of the kernel's module.
 std::map<std::string, std::string> take_variables(Channel& program, const std::vector<std::string>& names);
 
+// What the kernel was loaded from: PTX or a fat binary. Throws Error(gpu_failed) with what the program's side says.
+std::string take_image(Channel& program);
+
 }  // namespace regtune

@@ -159,7 +159,7 @@ OptionGroup measure_group() {
 OptionGroup program_group() {
   return {"Program (behind --, as it is; without --kernel or --source it is listed)",
           {text("kernel,k", "NAME", "tune this kernel at one of its launches"),
-           text("source", "FILE", "the kernel's source (default: what the program itself gives to NVRTC)"),
+           text("source", "FILE", "the kernel's source (default: what the program gives to NVRTC, or carries as PTX)"),
            integer("launch", "N", "which of the kernel's launches", 1),
            flag("apply", "make launches with the code that was tuned for exactly them, where some is stored"),
            flag("in-process",

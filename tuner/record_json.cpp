@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "from_ptx.hpp"
 #include "json_fields.hpp"
 #include "measure_json.hpp"
 #include "policy.hpp"
@@ -395,6 +396,7 @@ Json record_json(const TuningRecord& r) {
   if (r.nvcc) json["nvcc"] = nvcc_json(*r.nvcc);
   if (r.gpu_seconds > 0) json["gpu_seconds"] = r.gpu_seconds;
   if (r.verdict) json["verdict"] = verdict_json(*r.verdict);
+  if (is_from_ptx(r)) json["from_ptx"] = true;  // told, and never read: the compiler says it
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "authors_bound.hpp"
 #include "decide.hpp"
 #include "distinct_codes.hpp"
+#include "from_ptx.hpp"
 #include "nvcc_text.hpp"
 #include "policy.hpp"
 #include "terminal.hpp"
@@ -163,11 +164,14 @@ std::string verdict_text(const TuningRecord& record) {
   }
   const bool travels = travels_with_source(record.trials.at(static_cast<std::size_t>(v.best_id)).variant.policy);
   if (v.best_id == v.reference_id)  // the stand-in of an author's code that cannot be launched
-    return fmt::format("best: {}{}: {}\n", spell_choice(record, v.best_id), travels ? ", in the source" : "", v.reason);
+    return fmt::format("best: {}{}: {}\n", spell_choice(record, v.best_id), travels ? ", in the source" : "",
+                       v.reason) +
+           from_ptx_note(record, "", "\n");
   const auto percent = record.settings.confidence * 100;
   std::string text = fmt::format("best: {} faster than {} ({:.3f} to {:.3f} with {:.0f} % confidence):  {}\n",
                                  spell_speedup(v.speedup.median), reference, v.speedup.low, v.speedup.high, percent,
                                  spell_choice(record, v.best_id));
+  if (is_from_ptx(record)) return text + from_ptx_note(record, "", "\n");  // there is no source to write it into
   if (v.best_in_source_id == v.best_id && travels)
     text += "in the source: the same (as fast as any flag, within the noise)\n";
   else if (v.best_in_source_id != v.reference_id)

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "chart_frame.hpp"
+#include "from_ptx.hpp"
 #include "key.hpp"
 #include "markup.hpp"
 #include "report.hpp"
@@ -39,8 +40,8 @@ const Measurement* time_of(const std::vector<DistinctCode>& codes, int variant_i
 std::string improved_sentence(const TuningRecord& record) {
   const Verdict& v = *record.verdict;
   if (v.best_id == v.reference_id)
-    return fmt::format("{} cannot be launched as it is written; {} makes it run on {}.", kernel_heading(record),
-                       choice(record, v.best_id), where(record));
+    return fmt::format("{} cannot be launched as it is written; {} makes it run on {}{}.", kernel_heading(record),
+                       choice(record, v.best_id), where(record), from_ptx_note(record, " (", ")"));
   const std::vector<DistinctCode> codes = distinct_codes(record);
   std::string text = fmt::format("{} runs {} times as fast on {} with {}", kernel_heading(record),
                                  spell_gain(v.speedup.median), where(record), choice(record, v.best_id));
@@ -49,7 +50,7 @@ std::string improved_sentence(const TuningRecord& record) {
   if (best && reference)
     text += fmt::format(": {} per launch instead of {}", spell_ms(best->time_ms.median),
                         spell_ms(reference->time_ms.median));
-  return text + ".";
+  return text + from_ptx_note(record, " (", ")") + ".";
 }
 
 std::string in_source_sentence(const TuningRecord& record) {
@@ -124,7 +125,7 @@ std::vector<std::string> verdict_details(const TuningRecord& record) {
                     best && !best->confirmation.empty()
                         ? fmt::format(", from {} rounds in which both ran side by side", best->confirmation.size())
                         : ""));
-    details.push_back(in_source_sentence(record));
+    if (!is_from_ptx(record)) details.push_back(in_source_sentence(record));
   } else if (!v.reason.empty()) {
     details.push_back(fmt::format("Why: {}.", shortened(v.reason, 1000)));
   }

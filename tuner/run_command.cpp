@@ -4,10 +4,13 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "awaited_launch.hpp"
 #include "cache_path.hpp"
+#include "carried_ptx.hpp"
+#include "from_ptx.hpp"
 #include "offered_kernel.hpp"
 #include "regtune/error.hpp"
 #include "scratch_folder.hpp"
@@ -86,6 +89,9 @@ class Watch {
 
   // A replay has the program's memory, and nothing else that is the program's.
   std::string advice_for(const Error& failure) const {
+    if (is_ptx_ && failure.kind() == ErrorKind::bad_launch)
+      return ". It was made of the PTX that the program carries, which need not be what the program runs (#if "
+             "__CUDA_ARCH__, say): then give --source FILE.cu";
     const bool may_be_replay = failure.kind() == ErrorKind::gpu_failed && !request_.in_process;
     return may_be_replay ? ". Textures and the host's memory are not there in the process that replays the launch; "
                            "--in-process makes it in the program itself"
@@ -112,19 +118,21 @@ class Watch {
     captured.memory.relative_tolerance = request_.relative_tolerance;
     captured.variables = [&channel](const std::vector<std::string>& names) { return take_variables(channel, names); };
     if (!request_.in_process) captured.launched = [&channel] { let_launch(channel); };
-    captured.source_is_certain = !request_.source;
+    captured.source_is_certain = !request_.source && awaited_.program_source(kernel.name);
     TuneRequest tuning = request_.tuning;
     tuning.device = kernel.device;
     tuning.flags.kernel = kernel_name(kernel.name);
     if (request_.source) {
       tuning.source = *request_.source;
-    } else {
-      const ProgramSourceFile written = write_program_source(*awaited_.program_source(kernel.name), folder.path());
+    } else if (const Message* const program_source = awaited_.program_source(kernel.name)) {
+      const ProgramSourceFile written = write_program_source(*program_source, folder.path());
       tuning.source = written.file;
       tuning.flags.options.insert(tuning.flags.options.end(), written.options.begin(), written.options.end());
+    } else {
+      use_carried_ptx(channel, kernel, captured, tuning);
     }
     progress_.stage(
-        fmt::format("launch {} of {}: copying the program's memory", request_.launch, *tuning.flags.kernel));
+        fmt::format("launch {} of {}: copying the program's memory", request_.launch, kernel_name(kernel.name)));
     take_memory(channel, captured, !request_.in_process);
     const DescriptorOwner owner(captured.memory.descriptor);
     if (request_.in_process) {
@@ -136,10 +144,30 @@ class Watch {
     compare_registers(kernel, result_.tuned->record);
   }
 
+  // Neither source nor NVRTC: the PTX that the kernel was loaded from, or that lies beside what it was loaded from.
+  void use_carried_ptx(Channel& channel, const ToldKernel& kernel, CapturedLaunch& captured, TuneRequest& tuning) {
+    const std::string architecture = fmt::format("sm_{}{}", kernel.compute_major, kernel.compute_minor);
+    CarriedPtx ptx = carried_ptx(take_image(channel), kernel.name, architecture);
+    const std::string program = std::filesystem::path(request_.program.front()).filename().string();
+    tuning.text = Source{program + ".carried.ptx", std::move(ptx.text)};
+    tuning.source = tuning.text->path;
+    tuning.flags.kernel = kernel.name;
+    captured.source_is_certain = ptx.is_all_there_is;
+    is_ptx_ = true;
+    progress_.note(fmt::format("regtune: {} is tuned by the PTX for {} that {} carries; {}", demangle(kernel.name),
+                               ptx.target, request_.program.front(), kFromPtx));
+  }
+
   // What the program runs was compiled by its own compiler.
   void compare_registers(const ToldKernel& kernel, const TuningRecord& record) {
     const auto& facts = record.trials.front().facts;
     if (!facts || facts->registers_per_thread == kernel.registers_per_thread) return;
+    if (is_from_ptx(record))
+      return note(fmt::format(
+          "the program's own code has {} registers, and {} gives the PTX that it carries {}: it runs machine code of "
+          "its "
+          "own (a cubin in the fat binary, or what the driver made of the PTX), and gains are over this PTX's code",
+          kernel.registers_per_thread, record.compiler, facts->registers_per_thread));
     note(
         fmt::format("the program's own code has {} registers, and {} gives the author's text {}: other versions or "
                     "options (see --option) make other codes, and gains are over the latter",
@@ -165,6 +193,7 @@ class Watch {
       return answer;
     }
     speedups_[kernel->name] = tuned->speedup;
+    if (tuned->from_ptx) from_ptx_.insert(kernel->name);
     answer["cubin"] = binary(tuned->cubin);
     answer["entry"] = tuned->entry;
     answer["variables"] = tuned->constants;
@@ -183,8 +212,8 @@ class Watch {
     if (kernel.replaced == 0 || speedup == speedups_.end()) return;
     double replaced_ms = 0;
     for (const ListedShape& shape : kernel.shapes) replaced_ms += shape.replaced_ms;
-    result_.applied.push_back(
-        {kernel.signature, kernel.replaced, speedup->second, replaced_ms * (speedup->second - 1)});
+    result_.applied.push_back({kernel.signature, kernel.replaced, speedup->second, from_ptx_.contains(kernel.told.name),
+                               replaced_ms * (speedup->second - 1)});
   }
 
   // A kernel that was asked for, and why nothing came of it.
@@ -204,15 +233,18 @@ class Watch {
   RunResult result_;
   AwaitedLaunch awaited_;
   std::map<int, std::string> gpus_;         // the model, by process
-  std::map<std::string, double> speedups_;  // of what was applied, likewise
+  std::map<std::string, double> speedups_;  // of what was applied, by mangled name
+  std::set<std::string> from_ptx_;          // of that, what was tuned by PTX
+  bool is_ptx_ = false;                     // of a tuning: there is no source
   bool works_in_program_ = false;           // the launches of a tuning are made there
 };
 
 std::string applied_text(const std::vector<AppliedKernel>& applied) {
   std::string text;
   for (const AppliedKernel& kernel : applied)
-    text += fmt::format("{}: {} launches with tuned code ({:.3f}x as it was measured), about {:.3g} ms saved\n",
-                        kernel.signature, kernel.launches, kernel.speedup, kernel.saved_ms);
+    text += fmt::format("{}: {} launches with tuned code ({:.3f}x as it was measured{}), about {:.3g} ms saved\n",
+                        kernel.signature, kernel.launches, kernel.speedup, kernel.from_ptx ? ", from PTX" : "",
+                        kernel.saved_ms);
   return text.empty() ? "no launch was made with tuned code: nothing stored serves this program's launches\n" : text;
 }
 
@@ -223,7 +255,8 @@ RunResult run_program_watched(const RunRequest& request, Progress& progress) {
   if (request.source) static_cast<void>(read_source(*request.source));
   std::optional<TunedLaunches> launches;
   if (request.apply) launches.emplace(request.tuning.cache.value_or(default_cache_path()));
-  WatchedProgram program({request.program, request.tunes() && !request.source});
+  const bool needs_code = request.tunes() && !request.source;
+  WatchedProgram program({request.program, needs_code, needs_code});
   Watch watch(request, program, launches ? &*launches : nullptr, progress);
   while (const std::optional<WatchedProgram::Question> question = program.next())
     watch.answer(question->process, question->message);
@@ -242,6 +275,7 @@ nlohmann::json run_json(const RunResult& result) {
     applied.push_back({{"signature", kernel.signature},
                        {"launches", kernel.launches},
                        {"speedup", kernel.speedup},
+                       {"from_ptx", kernel.from_ptx},
                        {"saved_ms", kernel.saved_ms}});
   return {{"exit_code", result.exit_code},
           {"kernels", listing_json(result.kernels)},

@@ -16,7 +16,8 @@ namespace regtune {
 
 struct RunRequest {
   std::vector<std::string> program;  // its words
-  // What is tuned; neither: everything is listed. Without a source the program must compile the kernel itself.
+  // What is tuned; neither: everything is listed. Without a source the program must compile the kernel itself, or carry
+  // its PTX.
   std::optional<std::string> kernel;
   std::optional<std::filesystem::path> source;
   int launch = 1;           // which of the kernel's launches
@@ -32,8 +33,9 @@ struct RunRequest {
 struct AppliedKernel {
   std::string signature;
   std::uint64_t launches = 0;
-  double speedup = 1;   // as it was measured when it was tuned
-  double saved_ms = 0;  // that these launches would have taken longer
+  double speedup = 1;     // as it was measured when it was tuned
+  bool from_ptx = false;  // and the code was made of the program's PTX
+  double saved_ms = 0;    // that these launches would have taken longer
 };
 
 struct RunResult {

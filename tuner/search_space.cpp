@@ -27,12 +27,13 @@ SourceChoice joined(SourceChoice own, const SourceChoice& further) {
 
 class Space {
  public:
-  Space(const GpuLimits& limits, bool block_is_fixed) : limits_(limits), block_is_fixed_(block_is_fixed) {}
+  explicit Space(const SearchSpaceRequest& request)
+      : limits_(request.limits), block_is_fixed_(request.block_is_fixed), with_bounds_(request.with_bounds) {}
 
   void add_whole(const std::vector<Place>& places) {
     for (const Place& place : places) add(AuthorsOwn{}, place);
     add_caps(places);
-    if (block_is_fixed_) return;
+    if (block_is_fixed_ || !with_bounds_) return;
     for (const Place& place : places) {
       add(LaunchBounds{static_cast<int>(place.block.volume()), 0}, place);
       add_bounds(place);
@@ -66,6 +67,7 @@ class Space {
 
   GpuLimits limits_;
   bool block_is_fixed_;
+  bool with_bounds_;
   std::vector<Variant> variants_;
 };
 
@@ -78,7 +80,7 @@ std::vector<Variant> search_space(const SearchSpaceRequest& request) {
       places.push_back({block.block, joined(block.choices.front(), further)});
     return places;
   };
-  Space space(request.limits, request.block_is_fixed);
+  Space space(request);
   for (std::size_t i = 0; i < request.blocks.front().choices.size(); ++i) {
     std::vector<Place> places;
     for (const BlockChoices& block : request.blocks) places.push_back({block.block, block.choices.at(i)});

@@ -21,6 +21,8 @@ struct SearchSpaceRequest {
   std::vector<BlockChoices> blocks;  // the author's first; each with as many choices as the first
   // The kernel declares __block_size__: ptxas then ignores every cap and refuses every bound, and obeys __maxnreg__.
   bool block_is_fixed = false;
+  // Launch bounds too: not for PTX, where a bound that would be written into the source comes too late.
+  bool with_bounds = true;
   // ptxas's --register-usage-level at both ends, for the block's own choice under every cap.
   bool with_register_usage_levels = false;
   // Spilling to shared memory, likewise, under every launch bound that has both numbers.

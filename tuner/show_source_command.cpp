@@ -17,8 +17,10 @@ CompileUnit unit_of(ShowSourceRequest& request) {
   const Source source = read_source(request.source);
   const LaunchDescription description = launch_description(source, request.flags);
   CompilePool pool(1, request.compile_limit_s, request.compiler.nvcc_file);
+  const FrontEnd first = first_front_end(source, request.compiler.only);
+  const CompilerIdentity& limiting = pool.identity(first == FrontEnd::ptxas ? first : FrontEnd::nvrtc);
   const CompilationRequest wanted{source, description,
-                                  architectures_meant(request.architecture, request.device, pool.identity()).front(),
+                                  architectures_meant(request.architecture, request.device, limiting).front(),
                                   request.compiler.only};
   Progress quiet(true);  // the notes are part of what is shown
   try {
@@ -32,8 +34,8 @@ CompileUnit unit_of(ShowSourceRequest& request) {
 
 ShownSource show_source(ShowSourceRequest request) {
   const CompileUnit unit = unit_of(request);
-  // nvcc is given the file itself.
-  if (unit.front_end == FrontEnd::nvcc) return {unit.source.text, unit.source_notes};
+  // nvcc and ptxas are given the file itself.
+  if (unit.front_end != FrontEnd::nvrtc) return {unit.source.text, unit.source_notes};
   return {compile_request(unit, {AuthorsOwn{}}, NvrtcOutput::cubin, "").source, unit.source_notes};
 }
 

@@ -42,6 +42,14 @@ fs::path source_in_folder(const fs::path& folder) {
                                                      folder.string(), found.size()));
 }
 
+void require_no_choices(const Source& source, const LaunchDescription& description) {
+  if (description.tune.empty() && description.block_macros.empty()) return;
+  throw Error(ErrorKind::bad_description,
+              fmt::format("{}: PTX has no macros any more, so there is nothing for tune and block_macro to choose; "
+                          "leave them out, or tune the source",
+                          source.path.string()));
+}
+
 }  // namespace
 
 Source read_source(const fs::path& path) {
@@ -68,7 +76,21 @@ LaunchDescription launch_description(const Source& source, LaunchDescription sto
 }
 
 std::string_view to_string(FrontEnd front_end) {
-  return front_end == FrontEnd::nvcc ? "nvcc" : "NVRTC";
+  switch (front_end) {
+    case FrontEnd::nvrtc:
+      break;
+    case FrontEnd::nvcc:
+      return "nvcc";
+    case FrontEnd::ptxas:
+      return "ptxas";
+  }
+  return "NVRTC";
+}
+
+FrontEnd front_end_of(std::string_view compiler) {
+  for (const FrontEnd front_end : {FrontEnd::nvcc, FrontEnd::ptxas})
+    if (compiler.starts_with(to_string(front_end))) return front_end;
+  return FrontEnd::nvrtc;
 }
 
 std::vector<std::string> options_given(const LaunchDescription& description, FrontEnd front_end) {
@@ -93,6 +115,10 @@ CompileUnit compile_unit(const Source& source, const LaunchDescription& descript
     unit.include_folders.push_back(include.is_absolute() ? include.string() : (folder / include).string());
   unit.toolkit_folders = compiler.include_folders;
   unit.fixed_options = compiler.fixed_options;
+  if (unit.front_end == FrontEnd::ptxas) {
+    require_no_choices(source, description);
+    return unit;
+  }
   if (description.kernel && description.kernel->find('<') != std::string::npos)
     unit.name_expressions.push_back(*description.kernel);
   unit.precompiles_headers = compiler.precompiles_headers;

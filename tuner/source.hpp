@@ -13,17 +13,20 @@
 
 namespace regtune {
 
-// The compilers that read CUDA C++.
+// The compilers, by what they read: CUDA C++, or PTX.
 enum class FrontEnd {
   nvrtc,  // in this machine's memory: the default
   nvcc,   // a program of its own, which takes host code too
+  ptxas,  // of PTX alone, which nobody else takes
 };
-std::string_view to_string(FrontEnd front_end);  // "NVRTC", "nvcc"
+std::string_view to_string(FrontEnd front_end);  // "NVRTC", "nvcc", "ptxas"
+// Of a compiler's name, as a record has it: "nvcc 13.0.88 with GCC 12.2.0".
+FrontEnd front_end_of(std::string_view compiler);
 
 // What the toolchain on this machine is and takes.
 struct CompilerIdentity {
-  std::string name;                          // "NVRTC 13.0.88", "nvcc 13.0.88 with GCC 12.2.0"
-  std::string library_path;                  // nvcc: the program's file
+  std::string name;                          // "NVRTC 13.0.88", "nvcc 13.0.88 with GCC 12.2.0", "ptxas 13.0.88"
+  std::string library_path;                  // nvcc and ptxas: the program's file
   std::vector<int> architectures;            // 75, 80, ...
   std::vector<std::string> include_folders;  // the toolkit's headers
   // Options of regtune's own that this version knows: a fixed seed for names in anonymous namespaces, and no
@@ -99,7 +102,8 @@ std::vector<std::string> pre_included_files(const CompileUnit& unit);
 std::vector<std::string> options_given(const LaunchDescription& description, FrontEnd front_end);
 
 // Takes a register cap out of the author's options, and refuses what regtune itself decides (the
-// architecture, the kind of output): Error(usage). The toolkit's header folders come after the author's own.
+// architecture, the kind of output): Error(usage). The toolkit's header folders come after the author's own. PTX has no
+// macros and no templates to choose from: Error(bad_description) for a description that names some.
 CompileUnit compile_unit(const Source& source, const LaunchDescription& description, const std::string& architecture,
                          const CompilerIdentity& compiler);
 

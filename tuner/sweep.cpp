@@ -88,6 +88,11 @@ std::string Sweep::kernel_of(const Build& build) const {
 }
 
 Error Sweep::not_compiled(const std::string& why) const {
+  if (unit_.front_end == FrontEnd::ptxas)
+    return Error(ErrorKind::source_not_compiled,
+                 fmt::format("{}: {} does not compile it for {}; PTX of a newer CUDA needs its ptxas: name that by "
+                             "REGTUNE_PTXAS:\n{}",
+                             unit_.source.path.string(), compiler().name, unit_.architecture, why));
   return Error(
       ErrorKind::source_not_compiled,
       fmt::format(
@@ -408,6 +413,7 @@ std::string Sweep::plain() const {
 }
 
 std::string Sweep::route() const {
+  if (unit_.front_end == FrontEnd::ptxas) return "ptxas";
   const char* by = unit_.front_end == FrontEnd::nvcc ? "nvcc, " : "";
   if (linked()) return fmt::format("{}LTO-IR once, then {}", by, compiler().linker);
   return fmt::format("{}: {}", plain(), why_plain_);

@@ -91,7 +91,8 @@ class Sweep {
   // From here on the plain compiler, with a fresh budget; what was begun before is forgotten.
   void fall_back(const std::string& why);
 
-  // "LTO-IR once, then nvJitLink 13.0", or "plain NVRTC: <why>"; of nvcc "nvcc, LTO-IR once, ...", "plain nvcc: ...".
+  // "LTO-IR once, then nvJitLink 13.0", or "plain NVRTC: <why>"; of nvcc "nvcc, LTO-IR once, ...", "plain nvcc: ...";
+  // "ptxas".
   std::string route() const;
   bool linked() const { return why_plain_.empty(); }
   const std::string& why_plain() const { return why_plain_; }  // empty: linked

@@ -91,7 +91,7 @@ std::vector<fs::path> wheel_roots() {
   std::vector<fs::path> roots;
   if (const std::string prefix = environment("CONDA_PREFIX"); !prefix.empty()) roots.emplace_back(prefix);
   for (const fs::path& site : site_folders())
-    for (const char* package : {"cu13", "cuda_nvrtc", "nvjitlink", "cuda_cupti", "cuda_runtime"})
+    for (const char* package : {"cu13", "cuda_nvrtc", "nvjitlink", "cuda_cupti", "cuda_runtime", "cuda_nvcc"})
       if (const fs::path root = site / "nvidia" / package; is_there(root)) roots.push_back(root);
   return roots;
 }
@@ -132,6 +132,21 @@ const LibraryName& cuda_driver_library() {
   return name;
 }
 
+const ProgramName& nvcc_program() {
+  static const ProgramName name{"REGTUNE_NVCC", "nvcc", false};
+  return name;
+}
+
+const ProgramName& ptxas_program() {
+  static const ProgramName name{"REGTUNE_PTXAS", "ptxas"};
+  return name;
+}
+
+const ProgramName& cuobjdump_program() {
+  static const ProgramName name{"REGTUNE_CUOBJDUMP", "cuobjdump"};
+  return name;
+}
+
 const LibraryName& cupti_library() {
   static const LibraryName name{"REGTUNE_CUPTI", {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}};
   return name;
@@ -151,14 +166,15 @@ std::vector<fs::path> library_candidates(const LibraryName& library) {
   return candidates;
 }
 
-std::vector<fs::path> nvcc_candidates() {
-  if (const std::string file = environment("REGTUNE_NVCC"); !file.empty()) return {file};
+std::vector<fs::path> program_candidates(const ProgramName& program) {
+  if (const std::string file = environment(program.environment.c_str()); !file.empty()) return {file};
   std::vector<fs::path> folders = folders_in(environment("PATH"));
-  for (const auto& roots : {named_roots(), usual_roots()})
+  for (const auto& roots :
+       {named_roots(), usual_roots(), program.works_alone ? wheel_roots() : std::vector<fs::path>()})
     for (const auto& root : roots) folders.push_back(root / "bin");
   std::vector<fs::path> candidates;
   for (const fs::path& folder : folders) {
-    const fs::path file = folder / "nvcc";
+    const fs::path file = folder / program.file_name;
     std::error_code error;
     if (fs::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0) candidates.push_back(file);
   }

@@ -25,9 +25,19 @@ const LibraryName& cupti_library();        // REGTUNE_CUPTI
 // ~/.local/lib, /usr/local/lib, /usr/lib. Files under a folder are named only where they exist.
 std::vector<std::filesystem::path> library_candidates(const LibraryName& library);
 
-// nvcc's file, in the order to try it: REGTUNE_NVCC, the folders of PATH, CUDA_HOME, CUDA_PATH, the usual folders. Only
-// files that are there and can be run; the variable's as it is.
-std::vector<std::filesystem::path> nvcc_candidates();
+struct ProgramName {
+  std::string environment;  // variable that names the file: "REGTUNE_NVCC"
+  std::string file_name;    // "nvcc"
+  bool works_alone = true;  // without the rest of a toolkit, so that one in NVIDIA's wheels serves
+};
+
+const ProgramName& nvcc_program();       // REGTUNE_NVCC
+const ProgramName& ptxas_program();      // REGTUNE_PTXAS
+const ProgramName& cuobjdump_program();  // REGTUNE_CUOBJDUMP
+
+// The program's file, in the order to try it: the variable, the folders of PATH, CUDA_HOME, CUDA_PATH, the usual
+// folders, and NVIDIA's wheels for what works alone. Only files that are there and can be run; the variable's as it is.
+std::vector<std::filesystem::path> program_candidates(const ProgramName& program);
 
 // The header folders that NVRTC needs on its path ("include", and "include/cccl" where CUDA 13 moved the C++
 // headers to). Those of the toolkit that `nvrtc_file` belongs to, else of the first toolkit found; empty where

@@ -145,7 +145,7 @@ bool leaves_nvcc_alone(const TuneRequest& request) {
 // Beside NVRTC's codes.
 std::unique_ptr<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const CompilationRequest& compilation,
                                            const TuningRecord& record, Store* store, CompilePool& pool) {
-  const bool is_nvrtcs = record.compiler.starts_with(to_string(FrontEnd::nvrtc));
+  const bool is_nvrtcs = front_end_of(record.compiler) == FrontEnd::nvrtc;
   if (!record.gpu || !is_nvrtcs || leaves_nvcc_alone(request) || !pool.nvcc()) return nullptr;
   return std::make_unique<NvccBuilds>(compilation, record, store, pool);
 }
@@ -175,7 +175,8 @@ NvccComparison compare_with_nvcc(NvccBuilds& nvcc, const TuneRequest& request, c
 TuneResult tune(const TuneRequest& request, Progress& progress) {
   const std::unique_ptr<Device> started = device_of(request);  // the driver comes up while the source is compiled
   Device& device = *started;
-  TunedFile file({request.source, request.flags, request.jobs, request.compile_limit_s, request.compiler});
+  TunedFile file(
+      {request.source, request.flags, request.jobs, request.compile_limit_s, request.compiler, request.text});
   const Source& source = file.source();
   const LaunchDescription described = file.description();
   Target target = choose_target(request.architecture, device, file.compiler());

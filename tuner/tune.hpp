@@ -15,6 +15,7 @@ namespace regtune {
 
 struct TuneRequest {
   std::filesystem::path source;
+  std::optional<Source> text = {};  // what is tuned in the place of a file
   DescriptionFlags flags;
   std::optional<std::string> architecture;  // forces a static analysis for it, unless it is the GPU's own
   int device = 0;

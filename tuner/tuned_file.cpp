@@ -5,6 +5,7 @@
 #include <fstream>
 #include <utility>
 
+#include "ptx_text.hpp"
 #include "regtune/error.hpp"
 #include "scratch_folder.hpp"
 
@@ -43,8 +44,8 @@ DescriptionFlags flags_over(DescriptionFlags made_with, const DescriptionFlags& 
 }  // namespace
 
 TunedFile::TunedFile(TunedFileRequest request) : request_(std::move(request)) {
-  if (!is_bundle(request_.file)) {
-    source_ = read_source(request_.file);
+  if (request_.text || !is_bundle(request_.file)) {
+    source_ = request_.text ? *request_.text : read_source(request_.file);
     pool_ = std::make_unique<CompilePool>(request_.jobs, request_.compile_limit_s, request_.compiler.nvcc_file);
     return;
   }
@@ -73,7 +74,9 @@ LaunchDescription TunedFile::description() const {
 }
 
 const CompilerIdentity& TunedFile::compiler() {
-  return bundle_ ? bundled_by_ : pool_->identity();
+  if (bundle_) return bundled_by_;
+  const bool is_for_ptxas = first_front_end(source_, request_.compiler.only) == FrontEnd::ptxas;
+  return pool_->identity(is_for_ptxas ? FrontEnd::ptxas : FrontEnd::nvrtc);
 }
 
 void TunedFile::require_nvcc() {
@@ -85,7 +88,7 @@ void TunedFile::require_nvcc() {
 }
 
 void TunedFile::look_for_nvcc() {
-  if (!bundle_) pool_->look_for_nvcc();
+  if (!bundle_ && !is_ptx(source_.text)) pool_->look_for_nvcc();
 }
 
 Compilation TunedFile::compile(const LaunchDescription& description, const std::string& architecture,

@@ -23,6 +23,7 @@ struct TunedFileRequest {
   int jobs = 1;
   double compile_limit_s = 600;
   CompilerWish compiler;
+  std::optional<Source> text = {};  // in the place of the file
 };
 
 class TunedFile {

@@ -5,6 +5,7 @@
 #include "answer.hpp"
 #include "captured_launch.hpp"
 #include "cubin.hpp"
+#include "from_ptx.hpp"
 #include "key.hpp"
 #include "stored_code.hpp"
 
@@ -53,7 +54,7 @@ std::optional<TunedLaunch> TunedLaunches::find(const std::string& kernel, const 
       if (why_not.empty()) why_not = "the code of the run is no longer stored; tune it again";
       return {};
     }
-    TunedLaunch launch{code->cubin, code->entry, {}, answer->best.speedup};
+    TunedLaunch launch{code->cubin, code->entry, {}, answer->best.speedup, is_from_ptx(run.record)};
     for (const CubinVariable& variable : read_cubin(code->cubin).variables) {
       if (!variable.is_constant) {
         why_not = fmt::format("it has a __device__ variable ({}), of which there must not be two", variable.name);

@@ -21,6 +21,7 @@ struct TunedLaunch {
   std::string entry;                   // mangled name of the kernel in it
   std::vector<std::string> constants;  // variables of its module that the program's own values go into
   double speedup = 1;                  // as it was measured
+  bool from_ptx = false;               // it was made of PTX
 };
 
 class TunedLaunches {

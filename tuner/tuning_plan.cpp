@@ -26,16 +26,17 @@ bool fixes_block(const CubinKernel* compiled) {
 }
 
 SearchSpaceRequest search_space_request(const GpuLimits& limits, const SourceChoices& choices, bool block_is_fixed,
-                                        const SweepScope& scope) {
+                                        bool is_ptx, const SweepScope& scope) {
   SearchSpaceRequest space{limits, choices.blocks};
   space.block_is_fixed = block_is_fixed;
+  space.with_bounds = !is_ptx;
   space.with_register_usage_levels = scope.levers.register_usage_levels;
   space.with_shared_spilling = scope.levers.shared_spilling;
   // ptxas allocates registers otherwise for a kernel whose name contains "cutlass", to a gain that can exceed any
   // cap's, or to a loss.
   SourceChoice renamed;
   renamed.renamed = true;
-  if (scope.renamed) space.further_choices.push_back(renamed);
+  if (scope.renamed && !is_ptx) space.further_choices.push_back(renamed);
   return space;
 }
 
@@ -47,6 +48,7 @@ std::string why_not_spilling(const CompileUnit& unit, const KernelSignature& sig
       return std::find(names.begin(), names.end(), option) != names.end();
     });
   };
+  if (unit.front_end == FrontEnd::ptxas) return "PTX has no place for it: it is compiled as it is, under register caps";
   const std::size_t digit = compiler.name.find_first_of("0123456789");
   const int major = digit == std::string::npos ? 0 : std::atoi(compiler.name.c_str() + digit);
   if (major != 0 && major < kFirstCudaThatSpillsToShared)
@@ -136,7 +138,8 @@ TuningPlan plan_tuning(const CompileUnit& unit, const InferredLaunch& launch, co
     if (!why.empty()) plan.notes.push_back("spilling to shared memory (--levers smem-spill) is not tried: " + why);
     scope.levers.shared_spilling = why.empty();
   }
-  plan.trials = planned_trials(search_space(search_space_request(limits, plan.choices, block_is_fixed, scope)),
+  plan.trials = planned_trials(search_space(search_space_request(limits, plan.choices, block_is_fixed,
+                                                                 unit.front_end == FrontEnd::ptxas, scope)),
                                plan.choices, plan.workload);
   plan.order = compile_order(plan.trials, compiled ? compiled->static_shared_bytes : 0, limits);
   if (!scope.in_waves) plan.order = in_one_wave(std::move(plan.order));

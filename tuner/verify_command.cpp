@@ -160,12 +160,12 @@ Verification verify(const VerifyRequest& request, Progress& progress) {
   const Source source = source_of(record);
   LaunchDescription description = description_of(record, source);
   CompilePool pool(request.jobs, kCompileLimitS);
-  const FrontEnd front_end = record.compiler.starts_with(to_string(FrontEnd::nvcc)) ? FrontEnd::nvcc : FrontEnd::nvrtc;
+  const FrontEnd front_end = front_end_of(record.compiler);
   const CompileUnit as_written = compile_unit(source, description, record.architecture, pool.identity(front_end));
   require_same_source(record, as_written);
   const std::vector<Claim> claims = claims_of(record);
   if (claims.empty()) return verification;  // nothing but the author's code was ever near
-  const CompileUnit unit = front_end == FrontEnd::nvcc ? as_written : unit_for_device(as_written, description, pool);
+  const CompileUnit unit = front_end == FrontEnd::nvrtc ? unit_for_device(as_written, description, pool) : as_written;
   progress.stage("compiling");
   KeptCodes nothing_kept(nullptr, unit, pool.identity(front_end));
   Sweep sweep(pool, unit, nothing_kept);

@@ -84,6 +84,7 @@ void WatchedProgram::start(const ProgramCommand& command) {
     signal(SIGTERM, SIG_DFL);
     setenv("LD_PRELOAD", preloaded(library).c_str(), 1);
     setenv(kSocketVariable, (folder_.path() / "socket").c_str(), 1);
+    if (command.keeps_images) setenv(kImagesVariable, "1", 1);
     if (command.compiles_anew) setenv("CUPY_CACHE_IN_MEMORY", "1", 0);
     std::vector<std::string> words = command.words;
     std::vector<char*> arguments;

@@ -20,6 +20,7 @@ struct ProgramCommand {
   std::vector<std::string> words;  // the program, found as a shell would, and its arguments
   // Its run-time compilations are to be seen: CuPy otherwise takes codes of earlier processes from its own cache.
   bool compiles_anew = false;
+  bool keeps_images = false;  // what it loads is to be had
 };
 
 class WatchedProgram {
