@@ -46,6 +46,21 @@ TEST_F(CapturedApp, LeavesAFolderThatCanBeTuned) {
   EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
 }
 
+TEST_F(CapturedApp, LeavesLargeBuffersCompressed) {
+  set("WATCHED_ELEMENTS", "50000");
+  const Ending captured = capture({"-k", "scale", "-o", "case"});
+  ASSERT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_TRUE(holds(captured.err, "2 data files of 400000 bytes, which take ")) << captured.err;
+  for (const char* file : {"case/in.npy.zst", "case/out.npy.zst"})
+    EXPECT_LT(fs::file_size(in_folder(file)), 20000U) << file;
+  const Ending tuned = program_.run({"case", "--budget", "1", "--no-rename", "--quiet"});
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+  fs::resize_file(in_folder("case/in.npy.zst"), fs::file_size(in_folder("case/in.npy.zst")) - 1);
+  const Ending damaged = program_.run({"case", "--budget", "1", "--no-rename", "--quiet"});
+  EXPECT_EQ(damaged.exit_code, static_cast<int>(ErrorKind::bad_description)) << damaged.err;
+  EXPECT_TRUE(holds(damaged.err, "its compressed data is cut off")) << damaged.err;
+}
+
 TEST_F(CapturedApp, SaysWhyNothingWasWritten) {
   const Ending never = capture({"-k", "scala", "-o", "case"});
   EXPECT_EQ(never.exit_code, static_cast<int>(ErrorKind::no_kernel));

@@ -39,6 +39,7 @@ const std::vector<Names>& layers() {
        "cli_values",
        "compile_budget",
        "compiler_reply",
+       "data_file",
        "levers",
        "did_you_mean",
        "dynamic_library",
@@ -47,7 +48,6 @@ const std::vector<Names>& layers() {
        "exit_codes",
        "expression",
        "json_fields",
-       "npy",
        "nvcc_command",
        "occupancy_text",
        "option_groups",
@@ -72,7 +72,7 @@ const std::vector<Names>& layers() {
        "supervisor_socket",
        "injected_library"},
       // other people's interfaces and formats
-      {"cuda_status", "guess", "progress", "snapshot_plan", "subcommands", "tensor_map", "texture", "worker"},
+      {"cuda_status", "guess", "npy", "progress", "snapshot_plan", "subcommands", "tensor_map", "texture", "worker"},
       {"driver_library", "launch_description", "watched_program"},
       {"cli_help", "completion", "description_rules", "driver"},
       {"buffer_init", "driver_memory", "driver_objects", "launch_data", "man_page", "options_page", "own_code",
@@ -152,6 +152,7 @@ const std::vector<ThirdParty> kThirdParties{
     {"boost/", {"tuner/cli_options.cpp"}},
     {"toml++/", {"tuner/toml_library.hpp"}},
     {"lua.hpp", {"tuner/expression.cpp"}},
+    {"zstd.h", {"tuner/data_file.cpp"}},
     {"lua.h", {}},
     {"dlfcn.h", {"tuner/dynamic_library.cpp", "inject/driver_functions.hpp"}},
     {"link.h", {"tuner/dynamic_library.cpp"}},
@@ -349,7 +350,7 @@ TEST(Layers, EachThirdPartyEntersThroughItsOneFile) {
       for (const ThirdParty& third : kThirdParties)
         EXPECT_FALSE(header == third.header) << file.path << " includes \"" << header << "\" in quotes";
   }
-  for (const char* header : {"cuda.h", "nvrtc.h", "sqlite3.h", "boost/", "toml++/", "lua.hpp"})
+  for (const char* header : {"cuda.h", "nvrtc.h", "sqlite3.h", "boost/", "toml++/", "lua.hpp", "zstd.h"})
     EXPECT_GE(seen[header], 1) << header << ": is it spelled otherwise now?";
 }
 

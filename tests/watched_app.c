@@ -1,5 +1,6 @@
 /* A program as somebody else wrote it, for the tests of regtune run: it opens CUDA by itself, compiles a kernel by
- * NVRTC while it runs, launches it, and prints what its memory holds. Arguments: LAUNCHES [exit|_exit|fork|code N]. */
+ * NVRTC while it runs, launches it, and prints what its memory holds. Arguments: LAUNCHES [exit|_exit|fork|code N].
+ * WATCHED_ELEMENTS=N: so many numbers in its arrays. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nvrtc.h>
@@ -48,7 +49,8 @@ static void run(int launches) {
   CUmodule module;
   CUfunction function;
   CUdeviceptr in, out;
-  int n = 1000;
+  const char* elements = getenv("WATCHED_ELEMENTS");
+  int n = elements ? atoi(elements) : 1000;
   CUcontext context;
   CALL(cuda, cuInit)(0);
   CALL(cuda, cuDevicePrimaryCtxRetain)(&context, 0);
