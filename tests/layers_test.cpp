@@ -75,8 +75,8 @@ const std::vector<Names>& layers() {
       {"cuda_status", "guess", "npy", "progress", "snapshot_plan", "subcommands", "tensor_map", "texture", "worker"},
       {"driver_library", "launch_description", "watched_program"},
       {"cli_help", "completion", "description_rules", "driver"},
-      {"buffer_init", "driver_memory", "driver_objects", "launch_data", "man_page", "options_page", "own_code",
-       "snapshot_memory", "toml_text"},
+      {"buffer_init", "driver_memory", "driver_objects", "launch_data", "man_page", "module_variables", "options_page",
+       "own_code", "snapshot_memory", "toml_text"},
       {"toml_reader"},
       {"captured_text", "exact_number", "toml_argument"},
       {"config_file", "toml_description"},
@@ -295,10 +295,11 @@ TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
 
 // It is loaded into programs that nobody knows: no compiler, no cache and no command line go there with it.
 TEST(Layers, TheInjectedLibraryStandsOnFewFilesOfTheTuner) {
-  const Names built{"adopted_worker",  "device_sampling", "device_server",   "driver",           "driver_memory",
-                    "dynamic_library", "element_type",    "interruption",    "measure_json",     "nvml",
-                    "own_code",        "policy",          "record_json",     "snapshot_buffers", "snapshot_memory",
-                    "toolkit",         "worker",          "workload_message"};
+  const Names built{
+      "adopted_worker",  "device_sampling", "device_server",    "driver",           "driver_memory", "dynamic_library",
+      "element_type",    "interruption",    "measure_json",     "module_variables", "nvml",          "own_code",
+      "policy",          "record_json",     "snapshot_buffers", "snapshot_memory",  "toolkit",       "worker",
+      "workload_message"};
   // Of these it takes types alone, whose functions are not linked in.
   const Names declared{"argument_plan", "bench",
                        "buffer_init",   "cubin",

@@ -114,6 +114,33 @@ TEST_F(WatchedApp, TunesInTheProgramsOwnContext) {
   EXPECT_EQ(Store::open(program_.cache()).list("scale").size(), 1u) << ending.err;
 }
 
+TEST_F(WatchedApp, AVariableThatTheKernelWritesIsPutBackBetweenLaunches) {
+  set("WATCHED_COUNTS", "1");
+  set("FAKE_GPU_COUNTER", "counter");
+  const std::string plain = unwatched("10").text;
+  ASSERT_TRUE(holds(plain, "counter 10")) << plain;
+  for (const char* where : {"--no-config", "--in-process"}) {
+    SCOPED_TRACE(where);
+    const Ending ending = watch(short_tuning({where, "--launch", "4"}), {"10"});
+    EXPECT_EQ(ending.exit_code, 0);
+    EXPECT_EQ(ending.out, plain) << "the program's own is as if nothing had happened";
+    EXPECT_EQ(ending.err.find("was not tuned"), std::string::npos) << ending.err;
+    // The launch that was caught found 3 there: four times as long as the first.
+    const std::vector<StoredRun> runs = Store::open(program_.cache()).list("scale");
+    ASSERT_EQ(runs.size(), 1u) << ending.err;
+    const TuningRecord stored = Store::open(program_.cache()).load(runs.back().id).value();
+    EXPECT_TRUE(stored.settings.restored);
+    for (const Trial& trial : stored.trials)
+      if (const auto* measured = std::get_if<Measurement>(&trial.outcome)) {
+        for (const Sample& sample : measured->confirmation) {
+          EXPECT_GT(sample.ms, 4);
+          EXPECT_LT(sample.ms, 8.1);
+        }
+      }
+    std::filesystem::remove(program_.cache());
+  }
+}
+
 TEST_F(WatchedApp, TunesWithASourceThatIsGiven) {
   program_.write("scale.cu",
                  "extern \"C\" __global__ void scale(const float* in, float* out, int n) {\n"

@@ -1,6 +1,7 @@
 /* A program as somebody else wrote it, for the tests of regtune run: it opens CUDA by itself, compiles a kernel by
  * NVRTC while it runs, launches it, and prints what its memory holds. Arguments: LAUNCHES [exit|_exit|fork|code N].
- * WATCHED_ELEMENTS=N: so many numbers in its arrays. */
+ * WATCHED_ELEMENTS=N: so many numbers in its arrays. WATCHED_COUNTS=1: the kernel counts its launches in a variable of
+ * its module, which is printed too. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nvrtc.h>
@@ -13,11 +14,17 @@
 /* Of many registers, so that caps give several codes. */
 static const char kSource[] =
     "#include \"factor.h\"\n"
+    "#ifdef COUNTS\n"
+    "__device__ unsigned counter;\n"
+    "#endif\n"
     "extern \"C\" __global__ void scale(const float* in, float* out, int n) {\n"
     "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
     "  float sum = 0;\n"
     "#pragma unroll\n"
     "  for (int k = 0; k < 12; ++k) sum = sum * in[(i + k * 7) % n] + in[(i * 3 + k) % n];\n"
+    "#ifdef COUNTS\n"
+    "  if (i == 0) atomicAdd(&counter, 1u);\n"
+    "#endif\n"
     "  if (i < n) out[i] = sum * FACTOR;\n"
     "}\n";
 
@@ -37,7 +44,7 @@ static void run(int launches) {
   void* nvrtc = library(getenv("WATCHED_NVRTC"));
   const char* text = "#define FACTOR 2.0f\n";
   const char* header = "factor.h";
-  const char* options[] = {"-arch=sm_90", "-DUNUSED=1"};
+  const char* options[] = {"-arch=sm_90", getenv("WATCHED_COUNTS") ? "-DCOUNTS=1" : "-DUNUSED=1"};
   nvrtcProgram program;
   CALL(nvrtc, nvrtcCreateProgram)(&program, kSource, "scale.cu", 1, &text, &header);
   if (CALL(nvrtc, nvrtcCompileProgram)(program, 2, options) != NVRTC_SUCCESS) exit(8);
@@ -70,6 +77,13 @@ static void run(int launches) {
   unsigned sum = 0;
   for (int i = 0; i < n * 8; ++i) sum = sum * 31 + memory[i];
   printf("memory %u\n", sum);
+  unsigned counter = 0;
+  size_t counter_bytes = 0;
+  CUdeviceptr variable = 0;
+  if (getenv("WATCHED_COUNTS") &&
+      CALL(cuda, cuModuleGetGlobal)(&variable, &counter_bytes, module, "counter") == CUDA_SUCCESS &&
+      CALL(cuda, cuMemcpyDtoH)(&counter, variable, sizeof counter) == CUDA_SUCCESS)
+    printf("counter %u\n", counter);
   fflush(stdout);
 }
 

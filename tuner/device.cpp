@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <set>
 
+#include "cubin.hpp"
 #include "device_code_cu.hpp"
 #include "device_worker.hpp"
 #include "record_json.hpp"
@@ -48,6 +49,18 @@ std::vector<ElementType> element_types(const WorkloadPlan& plan) {
     for (const SnapshotRange& range : plan.snapshot->ranges) types.insert(range.type);
   }
   return {types.begin(), types.end()};
+}
+
+// What a kernel of this code may write beside its buffers; nothing where only a test could launch it.
+std::vector<std::string> variables_of(const std::string& code) {
+  std::vector<std::string> names;
+  try {
+    for (const CubinVariable& variable : read_cubin(code).variables)
+      if (!variable.is_constant) names.push_back(variable.name);
+  } catch (const Error&) {
+    names.clear();
+  }
+  return names;
 }
 
 constexpr const char* kPurposes[] = {"fill", "compare", "show"};
@@ -206,6 +219,7 @@ std::optional<Shot> Device::load(const Candidate& candidate) {
                              {"id", candidate.id},
                              {"kernel", candidate.kernel},
                              {"cubin", binary(candidate.cubin)},
+                             {"variables", variables_of(candidate.cubin)},
                              {"shape", candidate.shape}},
                             kStartLimitMs);
   if (reply.contains("refused")) return NotLaunchable{reply.at("refused").get<std::string>()};
@@ -240,7 +254,9 @@ Message Device::ask_of_reference(Message request) {
 }
 
 double Device::run_reference() {
-  return ask_of_reference({{"do", "reference"}}).at("gpu_ms");
+  const Message reply = ask_of_reference({{"do", "reference"}});
+  written_variables_ = reply.at("written_variables").get<std::map<std::string, bool>>();
+  return reply.at("gpu_ms");
 }
 
 ReferenceRun Device::run_warm_up(double ms) {

@@ -56,6 +56,10 @@ class Device final : public Bench {
   // Gigabytes per second that a copy on the device reads and writes; 0 when it cannot be measured. After prepare().
   double copy_bandwidth();
 
+  // The variables of its module that the reference writes, by name; false: another value each time, and so compared
+  // with nothing.
+  const std::map<std::string, bool>& written_variables() const { return written_variables_; }
+
   // How often the child was replaced.
   int restarts() const { return restarts_; }
 
@@ -88,6 +92,7 @@ class Device final : public Bench {
   double warm_up_ms_ = 0;                      // how long the reference was launched for; 0: not yet
   std::optional<ReferenceRun> reference_run_;  // the first warm-up; later ones go on as it did
   std::map<int, bool> loaded_;
+  std::map<std::string, bool> written_variables_;
   int restarts_ = 0;
   std::vector<ClockReading> clock_readings_;
 };

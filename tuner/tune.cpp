@@ -96,6 +96,18 @@ RaceResult race_as_guessed(const std::vector<Guess>& guesses, const Race& race) 
   }
 }
 
+// What a kernel writes beside its buffers is no guess, and no secret either.
+void tell_about_variables(const Device& device, Progress& progress) {
+  for (const auto& [name, is_compared] : device.written_variables()) {
+    progress.detail(fmt::format("regtune: the kernel writes the variable {} of its module", name));
+    if (!is_compared)
+      progress.note(
+          fmt::format("regtune: the kernel leaves another value in the variable {} each time it runs on the "
+                      "same data: it is compared with nothing",
+                      name));
+  }
+}
+
 // An outcome for every trial, and the verdict; without a GPU the facts alone. Who is interrupted hears what is kept.
 void race_and_decide(CompiledEntrants& entrants, Device& device, const PastRuns& past, RunLog& log,
                      const std::vector<Guess>& guesses, TuningRecord& record) try {
@@ -208,6 +220,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   while (true) {
     CompiledEntrants entrants(sweep, record, target.limits, past, log, plan.order.rest);
     race_and_decide(entrants, device, past, log, plan.guesses, record);
+    tell_about_variables(device, progress);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, record.verdict);
     if (!difference) {
