@@ -100,6 +100,22 @@ TEST_F(WatchedApp, TunesWhatTheProgramCompilesItself) {
   EXPECT_TRUE(holds(program_.run({"verify", "scale"}).err, "was tuned inside " REGTUNE_WATCHED_APP));
 }
 
+TEST_F(WatchedApp, WhatIsStoredNamesTheSourceAsTheProgramDoes) {
+  const auto stored = [&] {
+    const std::vector<StoredRun> runs = Store::open(program_.cache()).list("scale");
+    return Store::open(program_.cache()).load(runs.at(0).id).value();
+  };
+  ASSERT_EQ(watch(short_tuning({"--record", "run.json"}), {"3"}).exit_code, 0);
+  const TuningRecord first = stored();
+  EXPECT_EQ(first.source_path, "scale.cu, compiled by the program");
+  EXPECT_EQ(first.options, std::vector<std::string>{"-DUNUSED=1"});
+  ASSERT_EQ(watch(short_tuning({}), {"3"}).exit_code, 0);
+  EXPECT_EQ(stored().source_hash, first.source_hash) << "a second tuning is of the same kernel";
+  const std::string scratch = (std::filesystem::temp_directory_path() / "regtune-").string();
+  for (const char* file : {"cache.db", "run.json"})
+    EXPECT_FALSE(holds(text_of(program_.folder() / file), scratch)) << file;
+}
+
 TEST_F(WatchedApp, TunesAtTheLaunchThatIsNamed) {
   const Ending ending = watch(short_tuning({"--launch", "3", "--record", "run.json"}), {"10"});
   EXPECT_EQ(ending.exit_code, 0) << ending.err;

@@ -121,6 +121,7 @@ class Watch {
     } else {
       const ProgramSourceFile written = write_program_source(*awaited_.program_source(kernel.name), folder.path());
       tuning.source = written.file;
+      tuning.source_called = written.called;
       tuning.flags.options.insert(tuning.flags.options.end(), written.options.begin(), written.options.end());
     }
     progress_.stage(

@@ -18,6 +18,7 @@
 #include "regtune/error.hpp"
 #include "run_claim.hpp"
 #include "run_log.hpp"
+#include "scratch_folder.hpp"
 #include "source.hpp"
 #include "store.hpp"
 #include "sweep.hpp"
@@ -61,6 +62,13 @@ void begin_sweep(Sweep& sweep, const TuningPlan& plan, const CompileUnit& unit, 
   sweep.begin(plan.signature.mangled_name, unqualified_name(plan.signature), limits, {});
   name_instances(sweep, unit, plan.choices, plan.signature, progress);
   sweep.add(plan.order.first);
+}
+
+// What a program compiled itself lies in a folder that goes with the tuning: nothing that is stored names it.
+void call_source(TuningRecord& record, const std::string& called) {
+  record.source_path = called;
+  record.description_folder.clear();
+  for (std::string& note : record.source_notes) note = without_scratch_folders(std::move(note));
 }
 
 // Whether what another process found meanwhile is what this one was asked for.
@@ -201,6 +209,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
                                       pool.identity(unit.front_end));
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   TuningRecord record = planned_record(plan, unit, target, pool.identity(unit.front_end), request.measure);
+  if (!request.source_called.empty()) call_source(record, request.source_called);
   record.command_line = request.command_line;
   ClaimedRun claimed;  // from here on a run is in the cache
   if (store) claimed = claim_run(*store, record, asked_alike(record.settings, request), progress);
