@@ -71,6 +71,22 @@ TEST_F(CapturedApp, SaysWhyNothingWasWritten) {
   EXPECT_FALSE(fs::exists(in_folder("case")));
 }
 
+TEST_F(CapturedApp, RefusesPointersThatNobodyCanFollow) {
+  for (const auto& [pointers, reason] :
+       {std::pair("host", "in of scale(const float*, float*, int) points to 0x"),
+        std::pair("table", "in points to memory that holds addresses itself, the first at byte 0")}) {
+    SCOPED_TRACE(pointers);
+    set("WATCHED_POINTERS", pointers);
+    const Ending refused = capture({"-k", "scale", "-o", "case"});
+    EXPECT_EQ(refused.exit_code, static_cast<int>(ErrorKind::bad_launch)) << refused.err;
+    EXPECT_TRUE(holds(refused.err, std::string("scale was not captured: "))) << refused.err;
+    EXPECT_TRUE(holds(refused.err, reason)) << refused.err;
+    EXPECT_TRUE(holds(refused.err, "tune it inside the program: regtune run")) << refused.err;
+    EXPECT_TRUE(holds(refused.out, "memory ")) << "the program runs to its end";
+    EXPECT_FALSE(fs::exists(in_folder("case"))) << "nothing is left behind";
+  }
+}
+
 TEST_F(CapturedApp, OverwritesNothing) {
   program_.write("case/mine.cu", "");
   const Ending refused = capture({"-k", "scale", "-o", "case"});

@@ -19,7 +19,8 @@
 #define FAKE __attribute__((visibility("default")))
 
 typedef struct {
-  double ms;                  /* of a launch */
+  double ms; /* of a launch */
+  CUcontext context;
   unsigned char variable[16]; /* fake_variable, of 8 bytes, or the counter, of 4, or fake_table, of all */
 } Module;
 
@@ -36,6 +37,18 @@ FAKE int fake_gpu_kept(void) {
 
 static double clock_ms = 0;
 static unsigned launches = 0;
+
+typedef struct {
+  int launches;
+} Stream;
+FAKE int fake_gpu_launches_on(CUstream stream) {
+  return ((Stream*)stream)->launches;
+}
+
+/* What belongs to one context is of no use in another, as on a GPU. The device's own is there without being asked for.
+ */
+static const CUcontext kPrimary = (CUcontext)1;
+static __thread CUcontext current = (CUcontext)1;
 
 FAKE CUresult cuInit(unsigned flags) {
   const char* visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -100,11 +113,17 @@ FAKE CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevic
 }
 FAKE CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   (void)device;
-  *context = (CUcontext)1;
+  *context = kPrimary;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxSetCurrent(CUcontext context) {
-  (void)context;
+  current = context;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
+  static uintptr_t last = 1;
+  (void)flags, (void)device;
+  *context = current = (CUcontext)++last;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxSynchronize(void) {
@@ -112,12 +131,11 @@ FAKE CUresult cuCtxSynchronize(void) {
 }
 
 FAKE CUresult cuCtxGetCurrent(CUcontext* context) {
-  *context = (CUcontext)1;
+  *context = current;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
-  (void)context;
-  *id = 1;
+  *id = (uintptr_t)context;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxGetDevice(CUdevice* device) {
@@ -204,6 +222,7 @@ FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || !made) return CUDA_ERROR_INVALID_IMAGE;
   for (const unsigned char* byte = image; byte < (const unsigned char*)image + header->e_shoff; ++byte)
     hash = (hash ^ *byte) * 1099511628211ull;
+  made->context = current;
   made->ms = 1 + (double)(hash >> 40) / (1 << 24);
   *module = (CUmodule)made;
   ++kept;
@@ -259,6 +278,11 @@ FAKE CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offs
     sizes = *behind == ',' ? behind + 1 : behind;
   }
   return CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
+  (void)flags;
+  *stream = (CUstream)calloc(1, sizeof(Stream));
+  return CUDA_SUCCESS;
 }
 FAKE CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   (void)stream;
@@ -338,7 +362,9 @@ FAKE CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsi
   const char* const counter = getenv("FAKE_GPU_COUNTER");
   const char* name = ((Function*)function)->name;
   const char* sleep_us = getenv("FAKE_GPU_SLEEP_US");
-  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
+  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)extra;
+  if (module->context != current) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream > CU_STREAM_PER_THREAD) __atomic_add_fetch(&((Stream*)stream)->launches, 1, __ATOMIC_RELAXED);
   if (strcmp(name, "regtune_checksum") == 0) sum_up(parameters);
   if (strstr(name, "regtune_compareIf")) compare(parameters, 1);
   if (strstr(name, "regtune_compareIh")) compare(parameters, 0);
@@ -346,7 +372,7 @@ FAKE CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsi
     write_variable(name, module->variable);
   else if (strncmp(name, "fake_", 5) == 0 && compute(name, parameters) != CUDA_SUCCESS)
     return CUDA_ERROR_ILLEGAL_ADDRESS;
-  if (counter && ms > 0) ms *= 1 + (*(uint32_t*)module->variable)++;
+  if (counter && ms > 0) ms *= 1 + __atomic_fetch_add((uint32_t*)module->variable, 1, __ATOMIC_RELAXED);
   if (ms == 0) return CUDA_SUCCESS;
   clock_ms += ms * (1 + 0.0005 * (double)(launches++ % 7)); /* no two samples are quite the same */
   if (sleep_us) usleep((unsigned)atoi(sleep_us));

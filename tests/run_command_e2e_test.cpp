@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "regtune/error.hpp"
-#include "shell.hpp"
 #include "store.hpp"
 #include "watched_app.hpp"
 
@@ -15,22 +14,11 @@ namespace {
 
 class WatchedApp : public WithWatchedApp {
  protected:
-  // regtune run [options] -- watched_app [arguments]
-  Ending watch(std::vector<std::string> options, const std::vector<std::string>& arguments) const {
-    options.insert(options.begin(), "run");
-    options.insert(options.end(), {"--", REGTUNE_WATCHED_APP});
-    options.insert(options.end(), arguments.begin(), arguments.end());
-    return program_.run(options);
-  }
   nlohmann::json watch_json(std::vector<std::string> options, const std::vector<std::string>& arguments) const {
     options.insert(options.end(), {"--json", "-o", "run.json", "--quiet"});
     const Ending ending = watch(options, arguments);
     EXPECT_EQ(ending.exit_code, 0) << ending.err;
     return nlohmann::json::parse(text_of(program_.folder() / "run.json"));
-  }
-  // As it runs by itself.
-  static Said unwatched(const std::string& arguments) {
-    return run(std::string(REGTUNE_WATCHED_APP) + " " + arguments);
   }
 };
 
