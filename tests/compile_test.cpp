@@ -159,6 +159,42 @@ TEST_F(CompilePoolTest, DropsOneJobAndItsProcess) {
   for (const int id : {0, 2, 3}) EXPECT_TRUE(results.at(id).compiled) << id << results.at(id).failure;
 }
 
+TEST_F(CompilePoolTest, GivesEachAskerItsOwnCodes) {
+  CompilePool pool(2, 120);
+  for (int i = 0; i < 3; ++i) pool.submit({i, request(RegisterCap{32 + i}), {}, false});
+  for (int i = 0; i < 2; ++i) pool.submit_next({i, request(RegisterCap{48 + i}), {}, false, true, Asker::nvcc_builds});
+  pool.feed();
+  EXPECT_EQ(pool.processes_for(Asker::sweep), 0) << "what was asked for next came first";
+  EXPECT_EQ(pool.processes_for(Asker::nvcc_builds), 2);
+  const std::map<int, CompiledCode> of_sweep = results_of(pool);
+  ASSERT_EQ(of_sweep.size(), 3u);
+  EXPECT_EQ(pool.processes_for(Asker::sweep), 2);
+  EXPECT_EQ(pool.unfinished(Asker::nvcc_builds), 2u) << "they wait to be taken";
+  for (int i = 0; i < 2; ++i) {
+    const CompiledCode code = pool.next({}, Asker::nvcc_builds).value();
+    EXPECT_EQ(read_cubin(code.cubin).kernels.at(0).register_ceiling, 48 + code.id);
+  }
+  EXPECT_FALSE(pool.next({}, Asker::nvcc_builds));
+}
+
+TEST_F(CompilePoolTest, WhatOneAskerGivesUpTheOtherKeeps) {
+  CompilePool pool(1, 120);
+  pool.submit({0, request(RegisterCap{32}), {}, false});
+  pool.submit({0, request(RegisterCap{48}), {}, false, true, Asker::nvcc_builds});
+  pool.submit({1, request(RegisterCap{33}), {}, false});
+  pool.feed();  // the sweep's first is under way
+  pool.abandon();
+  EXPECT_EQ(pool.unfinished(), 0u);
+  EXPECT_FALSE(pool.next());
+  const CompiledCode code = pool.next({}, Asker::nvcc_builds).value();
+  ASSERT_TRUE(code.compiled) << code.failure;
+  EXPECT_EQ(read_cubin(code.cubin).kernels.at(0).register_ceiling, 48);
+
+  pool.submit({0, request(RegisterCap{48}), {}, false, true, Asker::nvcc_builds});
+  pool.drop(0);
+  EXPECT_EQ(pool.unfinished(Asker::nvcc_builds), 1u) << "ids are each asker's own";
+}
+
 TEST_F(CompilePoolTest, CountsTheCpuTimeOfWhatWasCompiledInVain) {
   CompilePool pool(1, 120);
   pool.identity();

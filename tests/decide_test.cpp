@@ -172,6 +172,27 @@ TEST(Decide, IgnoresWhatWasNotConfirmed) {
   EXPECT_EQ(decide(trials, 0, {}).kind, Verdict::Kind::no_gain);
 }
 
+TEST(LikelyToBeNamed, AreTheBestOfEachKindInTheirSimplestForm) {
+  // Trial 3 has trial 1's code; what was left out of the race is not named.
+  auto trials = trials_with({{RegisterCap{57}, NotTimed{}},
+                             {RegisterCap{58}, NotTimed{}},
+                             {MaxRegisters{57}, SameCodeAs{1}},
+                             {LaunchBounds{256, 2}, NotTimed{}},
+                             {LaunchBounds{256, 3}, NotTimed{}}});
+  EXPECT_EQ(likely_to_be_named(trials, {{1, 0.8}, {2, 0.7}, {4, 0.85}}, 0.005), (std::vector<int>{2, 3}));
+  EXPECT_EQ(likely_to_be_named(trials, {{1, 0.8}, {2, 0.797}, {4, 0.85}}, 0.005), (std::vector<int>{3}))
+      << "as fast within the margin, and in the source";
+  EXPECT_EQ(likely_to_be_named(trials, {{1, 0.8}, {4, 0.79}}, 0.005), (std::vector<int>{4}));
+  trials[2].variant.choice.renamed = true;
+  EXPECT_EQ(likely_to_be_named(trials, {{1, 0.8}, {2, 0.7}}, 0.005), (std::vector<int>{3, 2}));
+}
+
+TEST(LikelyToBeNamed, AreNoneWhereNothingGains) {
+  const auto trials = trials_with({{RegisterCap{57}, NotTimed{}}, {RegisterCap{58}, NotTimed{}}});
+  EXPECT_EQ(likely_to_be_named(trials, {{1, 0.996}, {2, 1.2}}, 0.005), (std::vector<int>{}));
+  EXPECT_EQ(likely_to_be_named(trials, {}, 0.005), (std::vector<int>{}));
+}
+
 TEST(Decide, NeverNamesWhatFailed) {
   const auto trials = trials_with({{RegisterCap{24}, NotLaunchable{"planted"}},
                                    {RegisterCap{25}, SameCodeAs{1}},

@@ -183,6 +183,7 @@ class EndsAfterWaves final : public EntrantSource {
     waves += more ? 1 : 0;
     return more;
   }
+  void leads(const std::vector<Lead>& leads) override { source_.leads(leads); }
   bool in_source(int id) const override { return source_.in_source(id); }
   bool own_name(int id) const override { return source_.own_name(id); }
 
@@ -230,6 +231,8 @@ class WavesTest : public EntrantsTest {
     RunLog log(record, nullptr, progress);
     const PastRuns past;
     CompiledEntrants entrants(sweep, record, limits, past, log, order.rest);
+    likely_.clear();
+    entrants.on_likely_winners([this](const std::vector<Build>& builds) { likely_.push_back(builds); });
     const Entrant reference = entrants.reference().value();
     EndsAfterWaves source(entrants, waves, tick_s);
     if (waves == 0) tick_s = 1e6;
@@ -259,6 +262,7 @@ class WavesTest : public EntrantsTest {
   }
 
   int waves_ = 0;
+  std::vector<std::vector<Build>> likely_;  // as they were told
 };
 
 TEST_F(WavesTest, TheNeighboursOfTheBestComeBeforeTheRest) {
@@ -289,6 +293,11 @@ TEST_F(WavesTest, WithTimeEnoughEverythingIsCompiledAndMoreIsAskedForUntilThereI
   EXPECT_GE(waves_, 3) << "neighbours, __maxnreg__ and the rest";
   for (int cap = 24; cap <= 255; ++cap) EXPECT_TRUE(compiled(record, cap)) << cap;
   EXPECT_EQ(code_of_best(record), code_of_cap(record, 41)) << "far from every step";
+  const Variant& best = record.trials.at(static_cast<std::size_t>(record.verdict->best_id)).variant;
+  const Build named{best.policy, best.choice};
+  ASSERT_GE(likely_.size(), 3u) << "each time that the race settled";
+  EXPECT_EQ(std::count(likely_.back().begin(), likely_.back().end(), named), 1) << "known before it was confirmed";
+  EXPECT_EQ(std::count(likely_.front().begin(), likely_.front().end(), named), 0) << "not compiled by then";
   int near_the_best = 0;
   for (const Trial& trial : record.trials)
     if (const auto* max = std::get_if<MaxRegisters>(&trial.variant.policy))

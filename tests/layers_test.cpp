@@ -101,7 +101,7 @@ const std::vector<Names>& layers() {
       {"bundle", "compilation", "counters", "exported_budget", "file_wide_cap", "past_runs", "recorded_series",
        "referee", "run_claim", "run_log", "study_scope", "distinct_codes"},
       {"code_table"},
-      {"entrants", "export_json", "nvcc_comparison", "target", "time_plot", "exchange", "record_csv", "record_diff",
+      {"entrants", "export_json", "nvcc_builds", "target", "time_plot", "exchange", "record_csv", "record_diff",
        "record_input"},
       {"tuned_file", "tuning_plan", "diff_command"},
       {"analyze_command", "check_command", "init_command", "lookup_command", "report", "show_source_command", "tune"},

@@ -9,7 +9,7 @@
 #include "check_command.hpp"
 #include "compilation.hpp"
 #include "kernel_choice.hpp"
-#include "nvcc_comparison.hpp"
+#include "nvcc_builds.hpp"
 #include "nvrtc_compile.hpp"
 #include "signature.hpp"
 #include "temporary_folder.hpp"
@@ -237,27 +237,28 @@ TEST_F(NvccBesideNvrtc, CompilesAuthorAndWinnerAndKeepsThem) {
   Store store = Store::open(folder_.path() / "cache.db");
   const TuningRecord record = record_of(kHostAndDevice);
   for (const bool again : {false, true}) {
-    const auto builds = compile_by_nvcc({source_, description_, "sm_90", {}}, record, &store, pool_);
-    ASSERT_TRUE(builds);
-    EXPECT_TRUE(builds->comparison.compiler.starts_with("nvcc ")) << builds->comparison.compiler;
-    ASSERT_EQ(builds->comparison.codes.size(), 2u) << again;
-    for (const NvccCode& code : builds->comparison.codes) {
+    NvccBuilds builds({source_, description_, "sm_90", {}}, record, &store, pool_);
+    builds.begin({{AuthorsOwn{}}, {RegisterCap{64}}});  // of which one is not recommended
+    EXPECT_EQ(pool_.unfinished(Asker::nvcc_builds), again ? 0u : 2u);
+    const NvccCodes codes = builds.finish(record);
+    EXPECT_TRUE(codes.comparison.compiler.starts_with("nvcc ")) << codes.comparison.compiler;
+    ASSERT_EQ(codes.comparison.codes.size(), 2u) << again;
+    for (const NvccCode& code : codes.comparison.codes) {
       EXPECT_EQ(code.failure, "");
       EXPECT_GT(code.registers_per_thread, 24);
     }
-    EXPECT_LE(builds->comparison.codes.back().registers_per_thread, 48);
-    ASSERT_EQ(builds->candidates.size(), 2u);
-    EXPECT_EQ(builds->candidates.front().id, 2) << "the trials' ids are those of NVRTC's codes";
-    EXPECT_EQ(builds->candidates.front().kernel, "_Z1kPKfPfm") << "as nvcc spells its types";
+    EXPECT_LE(codes.comparison.codes.back().registers_per_thread, 48);
+    ASSERT_EQ(codes.candidates.size(), 2u);
+    EXPECT_EQ(codes.candidates.front().id, 2) << "the trials' ids are those of NVRTC's codes";
+    EXPECT_EQ(codes.candidates.front().kernel, "_Z1kPKfPfm") << "as nvcc spells its types";
   }
 }
 
 TEST_F(NvccBesideNvrtc, WhatNvccDoesNotCompileIsToldInOneLine) {
   const TuningRecord record = record_of("__global__ void k(float* p) {\n  *p = nobody_knows;\n}\n");
-  const auto builds = compile_by_nvcc({source_, description_, "sm_90", {}}, record, nullptr, pool_);
-  ASSERT_TRUE(builds);
-  EXPECT_TRUE(builds->candidates.empty());
-  const std::string& failure = builds->comparison.codes.front().failure;
+  const NvccCodes codes = NvccBuilds({source_, description_, "sm_90", {}}, record, nullptr, pool_).finish(record);
+  EXPECT_TRUE(codes.candidates.empty());
+  const std::string& failure = codes.comparison.codes.front().failure;
   EXPECT_NE(failure.find("k.cu(2): error"), std::string::npos) << failure;
   EXPECT_EQ(failure.find('\n'), std::string::npos);
 }

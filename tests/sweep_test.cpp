@@ -120,6 +120,36 @@ TEST_F(SweepTest, ASecondRunCompilesNothing) {
   EXPECT_EQ(run(&store).kept, 7u);
 }
 
+TEST_F(SweepTest, WhatIsCompiledAheadForAComparisonIsNotCompiledAgain) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "cache.db");
+  const std::vector<Build> builds{{AuthorsOwn{}}, {RegisterCap{24}}, {RegisterCap{28}}};
+  for (const bool again : {false, true}) {
+    CompilePool pool(2, 120);
+    const CompileUnit unit = compile_unit({"k.cu", kSource}, {}, "sm_90", pool.identity());
+    KeptCodes kept(&store, unit, pool.identity());
+    Sweep sweep(pool, unit, kept);
+    const std::string kernel = read_cubin(sweep.first().cubin).kernels.front().name;
+    sweep.begin(kernel, "k", gpu_limits(9, 0).value(), builds);
+    std::vector<BuildCode> codes;
+    while (std::optional<BuildCode> code = sweep.next()) codes.push_back(std::move(*code));
+    if (!sweep.linked()) GTEST_SKIP() << sweep.route();
+    const auto difference_of = [&](const Build& build) {
+      return sweep.difference_from_plain(
+          *std::find_if(codes.begin(), codes.end(), [&](const BuildCode& code) { return code.build == build; }));
+    };
+    const std::size_t before = pool.usage().spans().size();
+    const std::size_t compilations = again ? 0 : 1;
+    sweep.begin_plain({builds[0], builds[1]});
+    sweep.begin_plain({builds[1]});
+    EXPECT_EQ(pool.unfinished(), compilations) << "the author's own is plain already, and nothing is begun twice";
+    EXPECT_EQ(difference_of(builds[1]), std::nullopt);
+    EXPECT_EQ(pool.usage().spans().size(), before + compilations);
+    EXPECT_EQ(difference_of(builds[2]), std::nullopt) << "which was not begun";
+    EXPECT_EQ(pool.usage().spans().size(), before + 2 * compilations);
+  }
+}
+
 TEST_F(SweepTest, CapsOnAPlateauNeedNoCompilationAndHaveTheCodeThatTheyWouldGive) {
   std::map<bool, std::map<int, std::string>> hash_of_cap;
   std::size_t inferred = 0;

@@ -113,18 +113,28 @@ const CompilerIdentity& CompilePool::identity() {
   return *identity_;
 }
 
+void CompilePool::look_for_nvcc() {
+  if (nvcc_looked_for_ || nvcc_search_) return;
+  nvcc_search_ = server_.spawn();
+  nvcc_search_->channel.send({{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}});
+}
+
 const CompilerIdentity* CompilePool::nvcc() {
+  look_for_nvcc();
   if (!nvcc_looked_for_) {
     nvcc_looked_for_ = true;
-    std::string how;
-    const std::optional<Message> reply =
-        server_.ask({{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}}, kIdentityLimitMs, how);
-    if (!reply)
-      why_no_nvcc_ = fmt::format("looking for nvcc failed: the process that looked {}", how);
-    else if (reply->contains("failure"))
-      why_no_nvcc_ = reply->at("failure").get<std::string>();
+    const Channel::Received received = nvcc_search_->channel.receive(after_ms(kIdentityLimitMs));
+    ForkServer::abandon(*nvcc_search_);
+    nvcc_search_.reset();
+    if (received.state == Channel::State::timed_out)
+      why_no_nvcc_ =
+          fmt::format("looking for nvcc took longer than {:.0f} s; name it with --nvcc", kIdentityLimitMs / 1000);
+    else if (received.state != Channel::State::message)
+      why_no_nvcc_ = "the process that looked for nvcc died; name it with --nvcc";
+    else if (received.message.contains("failure"))
+      why_no_nvcc_ = received.message.at("failure").get<std::string>();
     else
-      nvcc_ = identity_from(*reply, FrontEnd::nvcc);
+      nvcc_ = identity_from(received.message, FrontEnd::nvcc);
   }
   return nvcc_ ? &*nvcc_ : nullptr;
 }
@@ -169,7 +179,7 @@ double CompilePool::limit_s_of(const CompileJob& job) const {
 }
 
 void CompilePool::submit(CompileJob job) {
-  if (made_) return answered_.push_back(made_elsewhere(job));
+  if (made_) return answer(job.asker, made_elsewhere(job));
   job = with_limits(std::move(job));
   if (job.in_server)
     waiting_for_server_.push_back(std::move(job));
@@ -179,14 +189,20 @@ void CompilePool::submit(CompileJob job) {
 
 void CompilePool::submit_next(CompileJob job) {
   assert(!job.in_server);
-  if (made_) return answered_.push_front(made_elsewhere(job));
+  if (made_) return answer(job.asker, made_elsewhere(job));
   waiting_.push_front(with_limits(std::move(job)));
 }
 
-std::size_t CompilePool::unfinished() const {
-  std::size_t given = server_slot_.jobs.size();
-  for (const Slot& slot : slots_) given += slot.jobs.size();
-  return waiting_.size() + waiting_for_server_.size() + given + answered_.size();
+std::size_t CompilePool::unfinished(Asker asker) const {
+  const auto answered = answered_.find(asker);
+  std::size_t count = answered == answered_.end() ? 0 : answered->second.size();
+  const auto add = [&](const CompileJob& job) { count += job.asker == asker ? 1 : 0; };
+  for (const CompileJob& job : waiting_) add(job);
+  for (const CompileJob& job : waiting_for_server_) add(job);
+  for (const GivenJob& given : server_slot_.jobs) add(given.job);
+  for (const Slot& slot : slots_)
+    for (const GivenJob& given : slot.jobs) add(given.job);
+  return count;
 }
 
 Channel& CompilePool::channel_of(Slot& slot) {
@@ -254,28 +270,40 @@ void CompilePool::feed() {
   }
 }
 
-std::optional<CompiledCode> CompilePool::next(Deadline deadline) {
+int CompilePool::processes_for(Asker asker) const {
+  const auto taken = std::count_if(slots_.begin(), slots_.end(), [asker](const Slot& slot) {
+    return !slot.jobs.empty() && slot.jobs.front().job.asker != asker;
+  });
+  return processes_ - static_cast<int>(taken);
+}
+
+std::optional<CompiledCode> CompilePool::next(Deadline deadline, Asker asker) {
   const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
   // Half the last one and half those before it.
   if (left_) absence_s_ = (absence_s_ + seconds(Clock::now() - *left_)) / 2;
-  std::optional<CompiledCode> code = wait(deadline);
+  std::optional<CompiledCode> code = wait(deadline, asker);
   left_ = Clock::now();
   return code;
 }
 
-std::optional<CompiledCode> CompilePool::take_answered() {
-  if (answered_.empty()) return {};
-  CompiledCode code = std::move(answered_.front());
-  answered_.pop_front();
+void CompilePool::answer(Asker asker, CompiledCode code) {
+  answered_[asker].push_back(std::move(code));
+}
+
+std::optional<CompiledCode> CompilePool::take_answered(Asker asker) {
+  std::deque<CompiledCode>& answered = answered_[asker];
+  if (answered.empty()) return {};
+  CompiledCode code = std::move(answered.front());
+  answered.pop_front();
   return code;
 }
 
-std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
+std::optional<CompiledCode> CompilePool::wait(Deadline deadline, Asker asker) {
   const auto limit_of = [this](const Slot& slot) {
     return slot.started + std::chrono::duration_cast<Clock::duration>(
                               std::chrono::duration<double>(limit_s_of(slot.jobs.front().job)));
   };
-  while (unfinished() > 0) {
+  while (unfinished(asker) > 0) {
     stop_if_interrupted();
     feed();
     std::vector<pollfd> descriptors;
@@ -289,17 +317,21 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
     };
     for (Slot& slot : slots_) watch(slot);
     watch(server_slot_);
-    if (!answered_.empty()) wake = Clock::now();  // a look at who has answered since
+    if (!answered_[asker].empty()) wake = Clock::now();  // a look at who has answered since
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
     const int ready = poll(descriptors.data(), descriptors.size(),
                            until_next_look(static_cast<int>(std::clamp<long long>(left, 0, 1 << 30))));
     std::vector<Slot*> has_answered;
     for (std::size_t i = 0; ready > 0 && i < descriptors.size(); ++i)
       if (descriptors[i].revents != 0) has_answered.push_back(busy[i]);
-    if (std::optional<CompiledCode> code = collect(has_answered)) return code;
-    for (Slot* slot : busy)
-      if (Clock::now() >= limit_of(*slot))
-        return lost(*slot, fmt::format("compiling took longer than {:g} s and was stopped", limit_s_));
+    const auto late =
+        std::find_if(busy.begin(), busy.end(), [&](Slot* slot) { return Clock::now() >= limit_of(*slot); });
+    // After either there may be other slots.
+    if (!has_answered.empty())
+      collect(has_answered);
+    else if (late != busy.end())
+      lose_first(**late, fmt::format("compiling took longer than {:g} s and was stopped", limit_s_));
+    if (std::optional<CompiledCode> code = take_answered(asker)) return code;
     if (deadline && Clock::now() >= *deadline) return {};
   }
   return {};
@@ -308,19 +340,18 @@ std::optional<CompiledCode> CompilePool::wait(Deadline deadline) {
 // All of them before the caller has the first: compilations of about one length end together, and a worker would wait
 // for its next job while the caller is at what the others brought. Whoever died comes first, for the others may be its
 // workers.
-std::optional<CompiledCode> CompilePool::collect(const std::vector<Slot*>& ready) {
+void CompilePool::collect(const std::vector<Slot*>& ready) {
   for (Slot* slot : ready) {
     const Channel::Received received = channel_of(*slot).receive(after_ms(limit_s_ * 1000));
-    if (received.state != Channel::State::message) return lost(*slot, "");
+    if (received.state != Channel::State::message) return lose_first(*slot, "");
     const GivenJob& given = slot->jobs.front();
-    answered_.push_back(code_from(received.message, given.job.id));
+    answer(given.job.asker, code_from(received.message, given.job.id));
     usage_.add_answer(received.message, given.job.id, given.given);
     slot->jobs.pop_front();
     slot->started = Clock::now();
     if (slot != &server_slot_ && slot->jobs.empty() && !waiting_.empty()) give_first(*slot);
   }
-  if (!answered_.empty()) feed();
-  return take_answered();
+  feed();
 }
 
 CompileCpu CompilePool::cpu() const {
@@ -338,35 +369,39 @@ void CompilePool::account_end(const Slot& slot) {
 }
 
 void CompilePool::abandon() {
-  waiting_.clear();
-  waiting_for_server_.clear();
-  answered_.clear();
-  for (Slot& slot : slots_) {
-    if (slot.jobs.empty()) continue;
-    account_end(slot);
-    ForkServer::abandon(slot.worker);
-  }
-  std::erase_if(slots_, [](const Slot& slot) { return !slot.jobs.empty(); });
+  give_up([](const CompileJob& job) { return job.asker == Asker::sweep; });
+  std::erase_if(waiting_for_server_, [](const CompileJob& job) { return job.asker == Asker::sweep; });
+  answered_[Asker::sweep].clear();
 }
 
 void CompilePool::drop(int id) {
-  std::erase_if(waiting_, [id](const CompileJob& job) { return job.id == id; });
-  std::erase_if(answered_, [id](const CompiledCode& code) { return code.id == id; });
-  const auto slot = std::find_if(slots_.begin(), slots_.end(), [id](const Slot& s) {
-    return std::any_of(s.jobs.begin(), s.jobs.end(), [id](const GivenJob& given) { return given.job.id == id; });
-  });
-  if (slot == slots_.end()) return;
-  account_end(*slot);
-  for (auto given = slot->jobs.rbegin(); given != slot->jobs.rend(); ++given)
-    if (given->job.id != id) waiting_.push_front(std::move(given->job));
-  ForkServer::abandon(slot->worker);
-  slots_.erase(slot);
+  give_up([id](const CompileJob& job) { return job.asker == Asker::sweep && job.id == id; });
+  std::erase_if(answered_[Asker::sweep], [id](const CompiledCode& code) { return code.id == id; });
+}
+
+// Jobs that wait, and the processes that have one: what else these were given waits again.
+void CompilePool::give_up(const std::function<bool(const CompileJob&)>& is_given_up) {
+  std::erase_if(waiting_, is_given_up);
+  for (auto slot = slots_.begin(); slot != slots_.end();) {
+    const bool has_one = std::any_of(slot->jobs.begin(), slot->jobs.end(),
+                                     [&](const GivenJob& given) { return is_given_up(given.job); });
+    if (!has_one) {
+      ++slot;
+      continue;
+    }
+    account_end(*slot);
+    for (auto given = slot->jobs.rbegin(); given != slot->jobs.rend(); ++given)
+      if (!is_given_up(given->job)) waiting_.push_front(std::move(given->job));
+    ForkServer::abandon(slot->worker);
+    slot = slots_.erase(slot);
+  }
 }
 
 // Its first job is lost; the others go back to the queue. `how`: why it is ended; empty: it ended by itself.
-CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
+void CompilePool::lose_first(Slot& slot, const std::string& how) {
   CompiledCode code;
   code.id = slot.jobs.front().job.id;
+  const Asker asker = slot.jobs.front().job.asker;
   if (&slot != &server_slot_) account_end(slot);
   slot.jobs.pop_front();
   const auto take_back = [this](Slot& from) {
@@ -394,7 +429,7 @@ CompiledCode CompilePool::lost(Slot& slot, const std::string& how) {
     slots_.erase(slots_.begin() + (&slot - slots_.data()));
   }
   code.failure = how.empty() ? fmt::format("the compiler's process {}", ended) : how;
-  return code;
+  answer(asker, std::move(code));
 }
 
 }  // namespace regtune

@@ -4,6 +4,7 @@
 // replaced and the rest goes on. All children are forked from one process, the compile server, which has run
 // the front end before: its LTO-IR and its precompiled headers are theirs.
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,12 +20,16 @@ namespace regtune {
 
 // Two ways to machine code. Plain: the request's compiler makes it. Linked: it makes LTO-IR, once for each distinct
 // request, and nvJitLink makes machine code of that.
+// For whom a job is done. Each takes its own codes, and what one gives up is nothing to the other.
+enum class Asker { sweep, nvcc_builds };
+
 struct CompileJob {
-  int id = 0;  // the caller's
+  int id = 0;  // the asker's
   CompilerRequest request;
   std::optional<std::vector<std::string>> link_options;  // linked; the request's output is then LTO-IR
   bool in_server = false;      // by the server itself: slower to come, but with its precompiled headers
   bool others_link_it = true;  // the same LTO-IR serves other jobs: kept
+  Asker asker = Asker::sweep;
 };
 
 struct CompiledCode {
@@ -57,7 +62,10 @@ class CompilePool {
 
   // NVRTC. Throws Error(no_toolkit) with where it was looked for.
   const CompilerIdentity& identity();
-  // nullptr where there is no nvcc; why_no_nvcc() then says where it was looked for. Looked for at the first call.
+  // Begins to look for nvcc, so that nvcc() need not wait for it while the server has a job. Requires: it has none now.
+  void look_for_nvcc();
+  // nullptr where there is no nvcc; why_no_nvcc() then says where it was looked for. Looked for at the first call, if
+  // that was not begun.
   const CompilerIdentity* nvcc();
   const std::string& why_no_nvcc() const { return why_no_nvcc_; }
   // Either. Throws Error(no_toolkit).
@@ -73,15 +81,18 @@ class CompilePool {
   // Gives the workers what they can take. next() does so too; what was submitted begins sooner.
   void feed();
   int processes() const { return processes_; }
+  // Those that are not at another asker's jobs.
+  int processes_for(Asker asker) const;
   // Then no worker can be forked in the place of one that ends.
   bool server_is_busy() const { return !server_slot_.jobs.empty() || !waiting_for_server_.empty(); }
-  std::size_t unfinished() const;  // submitted and not yet returned
+  std::size_t unfinished(Asker asker = Asker::sweep) const;  // submitted and not yet returned
   // The next result, waiting until `deadline`; empty when none came in time or nothing is left to wait for.
-  std::optional<CompiledCode> next(Deadline deadline = {});
+  std::optional<CompiledCode> next(Deadline deadline = {}, Asker asker = Asker::sweep);
 
-  // Forgets what is not compiled yet; jobs under way end with their processes.
+  // Forgets what the sweep has asked for and is not compiled yet; jobs under way end with their processes, and what
+  // these had been given for others goes to other processes.
   void abandon();
-  // The same of one job that is not the server's. Its process is killed; what else it was given goes to others.
+  // The same of one job of the sweep's that is not the server's.
   void drop(int id);
 
   const CompileUsage& usage() const { return usage_; }
@@ -114,12 +125,14 @@ class CompilePool {
   std::size_t jobs_ahead() const;
   void give(Slot& slot, CompileJob job);
   void give_first(Slot& slot);  // of those that wait
-  std::optional<CompiledCode> wait(Deadline deadline);
-  std::optional<CompiledCode> take_answered();
-  std::optional<CompiledCode> collect(const std::vector<Slot*>& ready);
+  std::optional<CompiledCode> wait(Deadline deadline, Asker asker);
+  void answer(Asker asker, CompiledCode code);
+  std::optional<CompiledCode> take_answered(Asker asker);
+  void collect(const std::vector<Slot*>& ready);
   Channel& channel_of(Slot& slot);
+  void give_up(const std::function<bool(const CompileJob&)>& is_given_up);
   void account_end(const Slot& slot);
-  CompiledCode lost(Slot& slot, const std::string& how);
+  void lose_first(Slot& slot, const std::string& how);
 
   int processes_;
   double limit_s_;
@@ -128,8 +141,9 @@ class CompilePool {
   ForkServer server_;
   std::optional<CompilerIdentity> identity_;
   std::optional<std::map<std::string, CompiledCode>> made_;  // there are no compilers
-  std::deque<CompiledCode> answered_;                        // not returned yet
+  std::map<Asker, std::deque<CompiledCode>> answered_;       // not returned yet
   bool nvcc_looked_for_ = false;
+  std::optional<ForkedWorker> nvcc_search_;  // a process that looks for it
   std::optional<CompilerIdentity> nvcc_;
   std::string why_no_nvcc_;
   bool server_has_linker_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -191,6 +192,32 @@ void judge_other_way(Verdict& verdict, const std::vector<Trial>& trials, const s
 }
 
 }  // namespace
+
+std::vector<int> likely_to_be_named(const std::vector<Trial>& trials, const std::map<int, double>& ratios,
+                                    double margin) {
+  using Kind = bool (*)(const Variant&);
+  const std::array<Kind, 3> kinds{[](const Variant& variant) { return !variant.choice.renamed; },
+                                  [](const Variant& variant) { return travels_with_source(variant); },
+                                  [](const Variant& variant) { return variant.choice.renamed; }};
+  std::vector<int> named;
+  for (const Kind is_of_kind : kinds) {
+    std::vector<std::pair<const Trial*, double>> contenders;
+    double least = 1 / (1 + margin);  // what does not gain is not named
+    for (const Trial& trial : trials) {
+      const auto ratio = ratios.find(timed_trial(trials, trial.variant.id).variant.id);
+      if (ratio == ratios.end() || !is_of_kind(trial.variant) || !launchable(trial)) continue;
+      contenders.emplace_back(&trial, ratio->second);
+      least = std::min(least, ratio->second);
+    }
+    const Trial* simplest = nullptr;
+    for (const auto& [trial, ratio] : contenders)
+      if (ratio < 1 / (1 + margin) && ratio <= least * (1 + margin))
+        if (!simplest || simplicity(*trial) < simplicity(*simplest)) simplest = trial;
+    if (simplest && std::find(named.begin(), named.end(), simplest->variant.id) == named.end())
+      named.push_back(simplest->variant.id);
+  }
+  return named;
+}
 
 const Trial& timed_trial(const std::vector<Trial>& trials, int id) {
   const Trial& trial = trials.at(static_cast<std::size_t>(id));

@@ -149,6 +149,18 @@ bool CompiledEntrants::has_more(const std::vector<int>& still_racing) {
   return add_rest();
 }
 
+void CompiledEntrants::leads(const std::vector<Lead>& leads) {
+  if (!on_likely_) return;
+  std::map<int, double> ratios;
+  for (const Lead& lead : leads) ratios[lead.id] = lead.ratio;
+  std::vector<Build> builds;
+  for (const int id : likely_to_be_named(record_.trials, ratios, record_.settings.margin)) {
+    const Variant& variant = record_.trials.at(static_cast<std::size_t>(id)).variant;
+    builds.push_back({variant.policy, variant.choice});
+  }
+  on_likely_(builds);
+}
+
 bool CompiledEntrants::add_neighbours(const std::vector<int>& still_racing) {
   if (later_.empty()) return false;
   std::vector<FastCode> fast;

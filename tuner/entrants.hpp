@@ -4,8 +4,10 @@
 // another wave of builds joins: the neighbours of the fast ones among what was not compiled yet, the budgets near them
 // that can be written into the source, and the rest.
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collapse.hpp"
@@ -23,6 +25,8 @@ class CompiledEntrants final : public EntrantSource {
   // which of the first are fast. All references outlive this.
   CompiledEntrants(Sweep& sweep, TuningRecord& record, const GpuLimits& limits, const PastRuns& past, RunLog& log,
                    std::vector<Build> later = {});
+  // From here on told which budgets would be recommended if the race ended as it stands.
+  void on_likely_winners(std::function<void(const std::vector<Build>&)> watch) { on_likely_ = std::move(watch); }
 
   // The code to compare with: the author's own as soon as it is there, if it can be launched; else all codes are
   // waited for, and choose_reference says. Empty when nothing can be launched. Throws Error(gpu_failed) when that code
@@ -30,6 +34,7 @@ class CompiledEntrants final : public EntrantSource {
   std::optional<Entrant> reference();
   std::optional<Entrant> next() override;
   bool has_more(const std::vector<int>& still_racing) override;
+  void leads(const std::vector<Lead>& leads) override;
   bool in_source(int id) const override;
   bool own_name(int id) const override;
 
@@ -65,6 +70,7 @@ class CompiledEntrants final : public EntrantSource {
   std::vector<int> waiting_;  // ids of trials that may enter
   GpuLimits limits_;
   std::vector<Build> later_;
+  std::function<void(const std::vector<Build>&)> on_likely_;
   static constexpr std::size_t kMostMaxRegisters = 64;  // values that are tried around what came until then
   std::size_t max_registers_left_ = kMostMaxRegisters;
 };

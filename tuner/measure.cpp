@@ -49,6 +49,7 @@ class Race {
       run_rounds();
       if (field_.leader_failed()) continue;
       while (there_may_be_more && !field_.leader_failed()) {
+        tell_leads();
         there_may_be_more = source_.has_more(racing_ids());
         if (!there_may_be_more) break;
         check_each_once();
@@ -56,6 +57,7 @@ class Race {
       }
       if (field_.leader_failed()) continue;
       choose_finalists(field_);
+      tell_leads();
       confirm(field_);
       if (!field_.leader_failed()) time_other_way(field_);
     } while (field_.leader_failed());
@@ -85,6 +87,13 @@ class Race {
     std::vector<int> ids;
     for (const Runner* runner : racing) ids.push_back(runner->entrant.candidate.id);
     return ids;
+  }
+
+  void tell_leads() {
+    std::vector<Lead> leads;
+    for (const Runner* runner : field_.running_others())
+      leads.push_back({runner->entrant.candidate.id, runner->ratio.median});
+    source_.leads(leads);
   }
 
   void check_each_once() {

@@ -10,6 +10,12 @@
 
 namespace regtune {
 
+// A code that races: its time over the reference's.
+struct Lead {
+  int id = 0;
+  double ratio = 1;
+};
+
 // Where entrants come from while the race is on: codes reach the GPU as soon as they are compiled.
 class EntrantSource {
  public:
@@ -19,6 +25,9 @@ class EntrantSource {
   // Asked when the rounds have settled, until it says no: codes that are worth a try now that `still_racing`, the
   // fastest first, are known to be fast. next() then gives them.
   virtual bool has_more(const std::vector<int>& still_racing) = 0;
+  // Told whenever the rounds have settled, and again before the confirmation: what is still in the race. Nothing is
+  // decided by it; work that a winner will need can begin.
+  virtual void leads(const std::vector<Lead>&) {}
   // What is known by now of a code that was given: a later budget may have given the same one.
   virtual bool in_source(int id) const = 0;
   virtual bool own_name(int id) const = 0;

@@ -277,6 +277,8 @@ void Sweep::receive(const CompiledCode& compiled) {
     plain_witness_ = compiled;
   } else if (compiled.id == kLinkedWitness) {
     linked_witness_ = compiled;
+  } else if (const auto check = plain_checks_.find(compiled.id); check != plain_checks_.end()) {
+    check->second.compiled = compiled;
   } else if (compiled.id / kGeneration == generation_) {
     const int index = compiled.id % kGeneration;
     const Build& build = builds_.at(static_cast<std::size_t>(index));
@@ -351,6 +353,7 @@ void Sweep::use_plain(const std::string& why) {
   guesses_.clear();
   deciding_.clear();
   in_workers_.clear();
+  plain_checks_.clear();
   pool_.abandon();
   budget_.restart();
   undelivered_ = 0;
@@ -370,7 +373,7 @@ std::optional<std::string> Sweep::difference_from_plain(const BuildCode& timed) 
     if (!found) return {};
   }
   for (int i = 0; i < kTries; ++i) {
-    const BuildCode plain = read_back(timed.build, pool_.prepare(plain_job(0, timed.build, true)));
+    const BuildCode plain = read_back(timed.build, compile_plainly(timed.build));
     if (!plain.facts) return fmt::format("{} does not compile it: {}", this->plain(), plain.failure);
     found = difference(plain.cubin, timed.cubin, timed.kernel);
     if (found) continue;
@@ -378,6 +381,32 @@ std::optional<std::string> Sweep::difference_from_plain(const BuildCode& timed) 
     return {};
   }
   return found;
+}
+
+void Sweep::begin_plain(const std::vector<Build>& builds) {
+  for (const Build& build : builds) {
+    const bool is_begun = std::any_of(plain_checks_.begin(), plain_checks_.end(),
+                                      [&](const auto& check) { return check.second.build == build; });
+    if (!linked() || build == Build{AuthorsOwn{}} || is_begun || keeper_.find(Way::plain, kernel_, build)) continue;
+    const int id = kFirstPlainCheck + plain_checks_begun_++;
+    plain_checks_[id] = {build, {}};
+    // The witness has precompiled the headers. Where there was none, two that did so at once would be in each other's
+    // way, and one alone would take longer.
+    const std::string folder = plain_witness_ ? pool_.header_folder(NvrtcOutput::cubin) : "";
+    pool_.submit_next({id, request_for(unit_, build, NvrtcOutput::cubin, folder), {}, false, false});
+  }
+  pool_.feed();
+}
+
+// By the server, whose headers are precompiled, unless it was begun. Each call gives another compilation.
+CompiledCode Sweep::compile_plainly(const Build& build) {
+  const auto check = std::find_if(plain_checks_.begin(), plain_checks_.end(),
+                                  [&](const auto& begun) { return begun.second.build == build; });
+  if (check == plain_checks_.end()) return pool_.prepare(plain_job(0, build, true));
+  while (!check->second.compiled) receive(pool_.next().value());
+  CompiledCode compiled = std::move(*check->second.compiled);
+  plain_checks_.erase(check);
+  return compiled;
 }
 
 std::string Sweep::plain() const {

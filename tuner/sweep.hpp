@@ -86,6 +86,8 @@ class Sweep {
   // Whether the plain compiler, with the option that a user would type, gives the code that was timed. For what is
   // about to be recommended. Empty when it does; else a sentence with the first difference.
   std::optional<std::string> difference_from_plain(const BuildCode& timed);
+  // For what is likely to be recommended: the plain compilations begin, so that there is less to wait for then.
+  void begin_plain(const std::vector<Build>& builds);
   // From here on the plain compiler, with a fresh budget; what was begun before is forgotten.
   void fall_back(const std::string& why);
 
@@ -108,6 +110,12 @@ class Sweep {
   struct Guess {
     int index = 0;
     bool checks = false;  // an inference; else it is likely to be asked for
+  };
+
+  // A plain compilation of what is likely to be recommended.
+  struct PlainCheck {
+    Build build;
+    std::optional<CompiledCode> compiled;
   };
 
   const CompilerIdentity& compiler() const { return pool_.identity(unit_.front_end); }
@@ -137,6 +145,8 @@ class Sweep {
   int binding_cap() const;
   void begin_comparison();
   void submit_witnesses(bool linked_too);
+  CompiledCode compile_plainly(const Build& build);
+  std::size_t workers_for_builds() const;
   void use_plain(const std::string& why);
   Way way() const { return linked() ? Way::linked : Way::plain; }
   // The author's own code is never anything but what the author's own command gives.
@@ -146,6 +156,7 @@ class Sweep {
   static constexpr int kGeneration = 1 << 20;
   static constexpr int kPlainWitness = kGeneration - 1;
   static constexpr int kLinkedWitness = kGeneration - 2;
+  static constexpr int kFirstPlainCheck = kGeneration / 2;
   int id_of(int index) const { return generation_ * kGeneration + index; }
 
   CompilePool& pool_;
@@ -176,6 +187,8 @@ class Sweep {
   std::optional<CompiledCode> linked_witness_;
   bool trusted_ = true;  // false while the two ways are being compared
   int witness_tries_ = 0;
+  std::map<int, PlainCheck> plain_checks_;  // by id of job
+  int plain_checks_begun_ = 0;
   int witness_build_ = -1;  // the build that is the linked witness, if any is
   // Headers are precompiled by the first build that has a text of its own; the others of that kind wait for it.
   int primer_ = -1;

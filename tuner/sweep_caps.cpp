@@ -104,12 +104,19 @@ void Sweep::drop_guess(Guess guess) {
   pool_.drop(id_of(guess.index));
 }
 
+// Those that have no job of another kind.
+std::size_t Sweep::workers_for_builds() const {
+  const auto checks = std::count_if(plain_checks_.begin(), plain_checks_.end(),
+                                    [](const auto& check) { return !check.second.compiled; });
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(pool_.processes_for(Asker::sweep) - checks, 0));
+}
+
 // A worker without a job compiles what is likely to be asked for, which shortens the way to it, or else checks an
 // inference. Nothing waits for a guess: a check gives way to the first job that was asked for, and once those are
 // done the guesses under way are ended. Inferences are handed out no sooner, so that a guess can still contradict one.
 // With a budget of time there are no guesses: it is spent in the order of the builds.
 void Sweep::feed_idle_workers() {
-  const auto workers = static_cast<std::size_t>(pool_.processes());
+  const std::size_t workers = workers_for_builds();
   const auto last_check = [this] {
     return std::find_if(guesses_.rbegin(), guesses_.rend(), [](const Guess& guess) { return guess.checks; });
   };

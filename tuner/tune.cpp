@@ -13,7 +13,7 @@
 #include "instances.hpp"
 #include "interruption.hpp"
 #include "measure.hpp"
-#include "nvcc_comparison.hpp"
+#include "nvcc_builds.hpp"
 #include "past_runs.hpp"
 #include "regtune/error.hpp"
 #include "run_claim.hpp"
@@ -157,18 +157,37 @@ std::vector<Candidate> finalists(const std::vector<Trial>& trials, const Compile
   return candidates;
 }
 
-// Beside NVRTC's codes; where the user names one compiler, the other is left alone.
-std::optional<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const Source& source,
-                                         const LaunchDescription& description, const TuningRecord& record, Store* store,
-                                         CompilePool& pool, Device& device, Progress& progress) {
+// Where the user names one compiler, the other is left alone.
+bool leaves_nvcc_alone(const TuneRequest& request) {
+  return request.compiler.only && !request.confirm_by_nvcc;
+}
+
+// Beside NVRTC's codes.
+std::unique_ptr<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const CompilationRequest& compilation,
+                                           const TuningRecord& record, Store* store, CompilePool& pool) {
   const bool is_nvrtcs = record.compiler.starts_with(to_string(FrontEnd::nvrtc));
-  const bool is_left_alone = request.compiler.only && !request.confirm_by_nvcc;
-  if (!record.gpu || !record.verdict || !is_nvrtcs || is_left_alone) return {};
+  if (!record.gpu || !is_nvrtcs || leaves_nvcc_alone(request) || !pool.nvcc()) return nullptr;
+  return std::make_unique<NvccBuilds>(compilation, record, store, pool);
+}
+
+// What a winner will be compared with is compiled while the race goes on. Where compilations are budgeted, nothing is
+// compiled that may turn out not to be needed.
+void compile_ahead(Sweep& sweep, NvccBuilds* nvcc, CompiledEntrants& entrants) {
+  entrants.on_likely_winners([&sweep, nvcc](const std::vector<Build>& builds) {
+    sweep.begin_plain(builds);
+    if (!nvcc) return;
+    std::vector<Build> own_name = builds;
+    std::erase_if(own_name, [](const Build& build) { return build.choice.renamed; });
+    nvcc->begin(own_name);
+  });
+}
+
+NvccComparison compare_with_nvcc(NvccBuilds& nvcc, const TuneRequest& request, const TuningRecord& record,
+                                 Device& device, Progress& progress) {
   progress.stage("comparing with nvcc");
-  std::optional<NvccBuilds> builds =
-      compile_by_nvcc({source, description, record.architecture, {}}, record, store, pool);
-  if (builds && request.confirm_by_nvcc) confirm_by_nvcc(device, record, record.settings.budget_s, *builds);
-  return builds;
+  NvccCodes codes = nvcc.finish(record);
+  if (request.confirm_by_nvcc) confirm_by_nvcc(device, record, record.settings.budget_s, codes);
+  return std::move(codes.comparison);
 }
 
 }  // namespace
@@ -191,6 +210,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   Store* const kept_in = store ? &*store : nullptr;
 
   progress.stage("compiling for the first time");
+  if (target.gpu && !leaves_nvcc_alone(request)) file.look_for_nvcc();
   const Compilation compilation =
       file.compile(described, target.architecture, {request.compile_budget_s, request.every_cap}, kept_in, progress);
   CompilePool& pool = file.pool();
@@ -218,6 +238,9 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
   std::optional<CompiledCode> device_code;
   if (target.gpu) device_code = compile_device_code(pool, plan.workload, target.architecture);
   begin_sweep(sweep, plan, unit, target.limits, request.compile_budget_s, progress);
+  const std::unique_ptr<NvccBuilds> nvcc =
+      builds_of_nvcc(request, {source, launch.description, record.architecture, {}}, record, kept_in, pool);
+  if (nvcc && !request.compile_budget_s) nvcc->begin({{AuthorsOwn{}}});
   if (target.gpu)
     device.prepare(plan.workload, *device_code, record.settings.timeout_ms, record.settings.never_restore);
   if (target.gpu && record.work.bytes > 0)
@@ -228,14 +251,13 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
 
   while (true) {
     CompiledEntrants entrants(sweep, record, target.limits, past, log, plan.order.rest);
+    if (!request.compile_budget_s) compile_ahead(sweep, nvcc.get(), entrants);
     race_and_decide(entrants, device, past, log, plan.guesses, record);
     tell_about_variables(device, progress);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, record.verdict);
     if (!difference) {
-      if (const auto builds =
-              builds_of_nvcc(request, source, launch.description, record, kept_in, pool, device, progress))
-        record.nvcc = builds->comparison;
+      if (nvcc && record.verdict) record.nvcc = compare_with_nvcc(*nvcc, request, record, device, progress);
       if (target.gpu && request.counters) {
         progress.stage("reading the GPU's counters");
         device.finish(record.settings.timeout_ms);  // its buffers make room

@@ -84,6 +84,10 @@ void TunedFile::require_nvcc() {
   pool_->identity(FrontEnd::nvcc);
 }
 
+void TunedFile::look_for_nvcc() {
+  if (!bundle_) pool_->look_for_nvcc();
+}
+
 Compilation TunedFile::compile(const LaunchDescription& description, const std::string& architecture,
                                const SweepSettings& settings, Store* store, Progress& progress) {
   if (bundle_) return unpack(architecture, progress);

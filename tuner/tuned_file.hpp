@@ -37,6 +37,8 @@ class TunedFile {
   const CompilerIdentity& compiler();
   // Throws Error(no_toolkit) where there is none.
   void require_nvcc();
+  // Before compile(): for who will ask for it while compilers are at work.
+  void look_for_nvcc();
 
   // The sweep's source has been compiled when it returns. Throws Error(source_not_compiled | unknown_architecture).
   Compilation compile(const LaunchDescription& description, const std::string& architecture,

@@ -22,7 +22,7 @@ from settings import ALL_CAPS, PARTS, Clock
 
 SMALL, HEAVY = "decay_wide", "block_sort"
 STRATEGY_CASES = [SMALL, "nbody", "matmul_registers", "decay_bounded", "matmul_tiled", HEAVY, "bad_local_array",
-                  "decay_indexed"]
+                  "decay_indexed", "saxpy"]
 STRATEGIES = {"default strategy": None, "Bayesian": "bayes_opt"}
 REPEATED_CASES = ["nbody", "matmul_registers", "decay_bounded"]
 RUNS = 5
@@ -111,23 +111,14 @@ def heavy(bench, clock):
     contest = bench.contest(HEAVY, "heavy")
     for run in (1, 2, 3):
         bench.tune(contest, run, clock, warm=run == 1)
-    _own_name_only(bench, contest, clock)
+    for run in (1, 2, 3):
+        bench.tune(contest, run, clock, variant="own name only", options=["--no-rename"])
     variant = "brute force of 24"
     answer = bench.kernel_tuner(contest, [{"variant": variant, "seed": 1}], clock, caps=spread_caps(24))
     if answer:
         _extrapolated(bench, contest, "Kernel Tuner", variant, answer)
     if clock.allows(30):
         contest.judge(min(30, clock.left_s()))
-
-
-def heavy_own(bench, clock):
-    """Of that part, regtune alone: over the configurations that Kernel Tuner has, under the kernel's own name."""
-    _own_name_only(bench, bench.contest(HEAVY, "heavy"), clock)
-
-
-def _own_name_only(bench, contest, clock):
-    for run in (1, 2, 3):
-        bench.tune(contest, run, clock, variant="own name only", options=["--no-rename"])
 
 
 def _extrapolated(bench, contest, peer, variant, answer):
@@ -282,7 +273,7 @@ def look_up(bench, clock):
     bench.results.add("look_up", text=log.read_text(errors="replace"))
 
 
-_FUNCTIONS = {"preflight": preflight, "brute": brute, "heavy": heavy, "heavy_own": heavy_own, "strategies": strategies,
+_FUNCTIONS = {"preflight": preflight, "brute": brute, "heavy": heavy, "strategies": strategies,
               "repeats": repeats, "public": public, "scaling": scaling, "others": others,
               "look_up": look_up}
 

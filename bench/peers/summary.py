@@ -62,6 +62,10 @@ def _public_section(rows):
     return ["## Kernels of public repositories", "", tables.public_table(rows), "", tables.public_sums(rows), ""]
 
 
+def _all_section(rows):
+    return ["## Over the authors' own code", "", tables.all_sums(rows), ""]
+
+
 def _scaling_section(rows, plots, page_folder):
     lines = ["## What the cost grows with", ""]
     for axis, x_title in AXES.items():
@@ -98,6 +102,8 @@ def page(rows, plots, page_folder):
         lines += _strategy_section(rows)
     if tables.of_kind(rows, "public"):
         lines += _public_section(rows)
+    if tables.of_kind(rows, "judgement") or tables.of_kind(rows, "public"):
+        lines += _all_section(rows)
     if tables.of_kind(rows, "scaling"):
         lines += _scaling_section(rows, plots, page_folder)
     for row in tables.of_kind(rows, "look_up"):

@@ -206,6 +206,33 @@ def public_sums(rows):
     return "\n".join(lines)
 
 
+def own_speedups(rows):
+    """{kernel of kernels/: what regtune's answer gains over the author's code}: the median of its judged answers, of
+    the part that judged the kernel first."""
+    gains = {}
+    for row in of_kind(rows, "judgement"):
+        ratios = [one["ratio"] for one in row.get("winners", [])
+                  if (one["peer"], one["variant"]) == ("regtune", "") and "ratio" in one]
+        if ratios:
+            gains.setdefault(row["case"], 1 / statistics.median(ratios))
+    return gains
+
+
+def all_sums(rows):
+    """The geometric mean over every kernel that was judged, those of kernels/ and the public ones, and every loss."""
+    gains = own_speedups(rows)
+    gains.update({row["case"]: public_speedup(row)[0] for row in of_kind(rows, "public")
+                  if "failed" not in row and public_speedup(row)})
+    if not gains:
+        return "No kernel was judged."
+    losses = [f"{case} ({gain:.4f} x)" for case, gain in gains.items() if gain < 1]
+    by_gain = ", ".join(f"{case} {gain:.3f}" for case, gain in sorted(gains.items(), key=lambda item: -item[1]))
+    return "\n".join([f"Geometric mean over all {len(gains)} kernels, those of `kernels/` among them: "
+                      f"{geometric_mean(list(gains.values())):.3f} x (one standard deviation: a factor of "
+                      f"{geometric_spread(list(gains.values())):.3f}).", f"Slower than the author's code: "
+                      f"{', '.join(losses) or 'none'}.", f"Each: {by_gain}."])
+
+
 def scaling_series(rows, axis):
     """[(name, [(x, seconds)])] of one axis."""
     series = {}

@@ -1,5 +1,6 @@
 """The page and its tables, from a small file of made-up results (data/made_up.jsonl)."""
 
+import math
 import tempfile
 import unittest
 import xml.dom.minidom
@@ -62,6 +63,14 @@ class Tables(unittest.TestCase):
         self.assertIn("over 3 kernels: 1.000 x", text)  # 1.25, 0.8 and 1
         self.assertIn("Slower than the author's code: floyd_warshall (0.800 x).", text)
         self.assertIn("Of 2 budgets set by hand, 1 are no longer the best on this GPU: sgemm_warptile.", text)
+
+    def test_the_mean_over_all_kernels_has_those_of_the_repository(self):
+        text = tables.all_sums(self.rows)
+        gains = [1 / 0.89, 1 / 0.87, 1.25, 0.8, 1]
+        self.assertIn(f"over all 5 kernels, those of `kernels/` among them: {math.prod(gains) ** 0.2:.3f} x", text)
+        self.assertIn("Slower than the author's code: floyd_warshall (0.8000 x).", text)
+        self.assertIn("nbody 1.149, decay_wide 1.124", text)
+        self.assertEqual(tables.all_sums([]), "No kernel was judged.")
 
     def test_an_answer_that_is_the_authors_code_neither_gains_nor_loses(self):
         row = {"same_code": True, "ratios": {"winner": {"low": 1.0, "ratio": 1.001, "high": 1.002}}}

@@ -1,5 +1,5 @@
 // Whether a gain holds in nvcc's builds, on a GPU made of numbers.
-#include "nvcc_comparison.hpp"
+#include "nvcc_builds.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 struct Situation {
   TuningRecord record;
-  NvccBuilds builds;
+  NvccCodes codes;
 };
 
 Situation situation_with(Verdict::Kind kind) {
@@ -19,19 +19,19 @@ Situation situation_with(Verdict::Kind kind) {
   situation.record.verdict->kind = kind;
   situation.record.verdict->best_id = situation.record.verdict->best_in_source_id =
       kind == Verdict::Kind::improved ? 3 : 0;
-  situation.builds.comparison.codes = {{0, 40, 0, 0, "", {}, 0, ""}, {3, 48, 0, 0, "", {}, 0, ""}};
+  situation.codes.comparison.codes = {{0, 40, 0, 0, "", {}, 0, ""}, {3, 48, 0, 0, "", {}, 0, ""}};
   // Behind those of NVRTC's codes: a bench that had loaded one of them would time that one again.
   situation.record.trials.resize(4);
-  situation.builds.candidates = {{4, "k", "", {}}, {7, "k", "", {}}};
+  situation.codes.candidates = {{4, "k", "", {}}, {7, "k", "", {}}};
   return situation;
 }
 
 NvccCode confirmed(const std::map<int, FakeCode>& codes, Verdict::Kind kind = Verdict::Kind::improved) {
   Situation situation = situation_with(kind);
   FakeBench bench(codes, {}, 1);
-  confirm_by_nvcc(bench, situation.record, 60, situation.builds);
-  EXPECT_EQ(situation.builds.comparison.codes.front().finding, "") << "nothing is claimed of the author's code";
-  return situation.builds.comparison.codes.back();
+  confirm_by_nvcc(bench, situation.record, 60, situation.codes);
+  EXPECT_EQ(situation.codes.comparison.codes.front().finding, "") << "nothing is claimed of the author's code";
+  return situation.codes.comparison.codes.back();
 }
 
 TEST(NvccComparison, AGainThatIsThereTooHolds) {
@@ -56,10 +56,10 @@ TEST(NvccComparison, WithoutAWinnerNothingIsTimed) {
 
 TEST(NvccComparison, WithoutNvccsCodeOfTheReferenceNothingIsTimed) {
   Situation situation = situation_with(Verdict::Kind::improved);
-  situation.builds.candidates.erase(situation.builds.candidates.begin());
+  situation.codes.candidates.erase(situation.codes.candidates.begin());
   FakeBench bench({{4, {1.05}}, {7, {1.0}}}, {}, 1);
-  confirm_by_nvcc(bench, situation.record, 60, situation.builds);
-  EXPECT_EQ(situation.builds.comparison.codes.back().finding, "");
+  confirm_by_nvcc(bench, situation.record, 60, situation.codes);
+  EXPECT_EQ(situation.codes.comparison.codes.back().finding, "");
 }
 
 }  // namespace
