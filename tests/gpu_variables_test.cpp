@@ -2,6 +2,9 @@
 // same work; and a program whose own kernel counts goes on as if nothing had happened.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "on_gpu.hpp"
 #include "toolkit.hpp"
@@ -61,6 +64,26 @@ TEST_F(VariablesOnGpu, WorkThatFollowsFromAVariableIsTheSameInEveryLaunch) {
 
 TEST_F(VariablesOnGpu, ThatShowInNoBufferArePutBackToo) {
   expect_each_launch_to_be_the_first("  x = x > 1e9f ? x : 1;\n");
+}
+
+// Names that nobody outside the file knows.
+TEST_F(VariablesOnGpu, OfAFileOrAFunctionArePutBackToo) {
+  std::string source = "static " + source_that_counts("  static unsigned calls;\n  if (i == 0) ++calls;\n", "1");
+  source.insert(source.find("__device__ unsigned tickets"), "namespace { __device__ unsigned hidden; }\n");
+  source.insert(source.find("  counter += "), "  ++hidden;\n");
+  prepare();
+  EXPECT_TRUE(set_reference(candidate(0, source)).restored);
+  EXPECT_EQ(device_->written_variables().size(), 3U);
+  for (const auto& [name, is_compared] : device_->written_variables()) EXPECT_TRUE(is_compared) << name;
+  std::vector<double> times;
+  for (int i = 0; i < 6; ++i) {
+    const Shot checked = device_->check(candidate(i + 1, source));
+    ASSERT_TRUE(std::holds_alternative<double>(checked)) << checked.index();
+    const Shot sampled = device_->sample(candidate(1, source));
+    ASSERT_TRUE(std::holds_alternative<double>(sampled)) << sampled.index();
+    times.push_back(std::get<double>(sampled));
+  }
+  EXPECT_LT(times.back(), 1.5 * times.front());
 }
 
 TEST_F(VariablesOnGpu, AreThereAgainAfterAFault) {

@@ -52,15 +52,15 @@ std::vector<ElementType> element_types(const WorkloadPlan& plan) {
 }
 
 // What a kernel of this code may write beside its buffers; nothing where only a test could launch it.
-std::vector<std::string> variables_of(const std::string& code) {
-  std::vector<std::string> names;
+std::vector<CubinVariable> variables_of(const std::string& code) {
+  std::vector<CubinVariable> variables;
   try {
-    for (const CubinVariable& variable : read_cubin(code).variables)
-      if (!variable.is_constant) names.push_back(variable.name);
+    variables = read_cubin(code).variables;
   } catch (const Error&) {
-    names.clear();
+    variables.clear();
   }
-  return names;
+  std::erase_if(variables, [](const CubinVariable& variable) { return variable.is_constant; });
+  return variables;
 }
 
 constexpr const char* kPurposes[] = {"fill", "compare", "show"};
@@ -215,13 +215,20 @@ void Device::restart(const std::string& why) {
 // Nothing when it is loaded, else why the driver refused it.
 std::optional<Shot> Device::load(const Candidate& candidate) {
   if (loaded_.contains(candidate.id)) return {};
+  Message variables = Message::array();
+  double variable_bytes = 0;
+  for (const CubinVariable& variable : variables_of(candidate.cubin)) {
+    variables.push_back(variable.name);
+    variable_bytes += static_cast<double>(variable.bytes);
+  }
+  variables_ms_ = std::max(variables_ms_, variable_bytes / kCopiedBytesPerMs);
   const Message reply = ask({{"do", "load"},
                              {"id", candidate.id},
                              {"kernel", candidate.kernel},
                              {"cubin", binary(candidate.cubin)},
-                             {"variables", variables_of(candidate.cubin)},
+                             {"variables", variables},
                              {"shape", candidate.shape}},
-                            kStartLimitMs);
+                            kStartLimitMs + variables_ms_);
   if (reply.contains("refused")) return NotLaunchable{reply.at("refused").get<std::string>()};
   if (!reply.contains("ok")) {
     restart("loading it failed");
@@ -246,7 +253,7 @@ Message Device::ask_of_reference(Message request) {
   request["id"] = reference_->id;
   // There are several launches in it; each may take up to the limit of one in the worst case, but all after the first
   // are as short as that.
-  const Message reply = ask(request, 4 * (timeout_ms_ + captured_ms_) + 10000);
+  const Message reply = ask(request, 4 * (timeout_ms_ + moving_ms()) + 10000);
   if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
   if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());
   if (reply.contains("timed_out")) fail(fmt::format("it takes longer than --timeout {:.0f} s", timeout_ms_ / 1000));
@@ -293,7 +300,7 @@ ReferenceRun Device::warm_up(double ms) {
 
 Shot Device::launch(const char* what, const Candidate& candidate) {
   if (auto refused = load(candidate)) return *refused;
-  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_ + captured_ms_);
+  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_ + moving_ms());
   if (reply.contains("clocks")) {
     const Message& clocks = reply.at("clocks");
     clock_readings_.push_back({clocks.at("sm_mhz"), clocks.at("throttled_by"), clocks.at("cost_us")});
