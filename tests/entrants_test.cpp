@@ -232,7 +232,10 @@ class WavesTest : public EntrantsTest {
     const PastRuns past;
     CompiledEntrants entrants(sweep, record, limits, past, log, order.rest);
     likely_.clear();
-    entrants.on_likely_winners([this](const std::vector<Build>& builds) { likely_.push_back(builds); });
+    entrants.on_likely_winners([this](const std::vector<Build>& builds, bool is_rough) {
+      EXPECT_EQ(is_rough, likely_.empty()) << "before the first round, and never after";
+      likely_.push_back(builds);
+    });
     const Entrant reference = entrants.reference().value();
     EndsAfterWaves source(entrants, waves, tick_s);
     if (waves == 0) tick_s = 1e6;

@@ -158,7 +158,8 @@ void CompiledEntrants::leads(const std::vector<Lead>& leads) {
     const Variant& variant = record_.trials.at(static_cast<std::size_t>(id)).variant;
     builds.push_back({variant.policy, variant.choice});
   }
-  on_likely_(builds);
+  const bool is_rough = std::any_of(leads.begin(), leads.end(), [](const Lead& lead) { return lead.rounds == 0; });
+  on_likely_(builds, is_rough);
 }
 
 bool CompiledEntrants::add_neighbours(const std::vector<int>& still_racing) {

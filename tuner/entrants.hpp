@@ -25,8 +25,9 @@ class CompiledEntrants final : public EntrantSource {
   // which of the first are fast. All references outlive this.
   CompiledEntrants(Sweep& sweep, TuningRecord& record, const GpuLimits& limits, const PastRuns& past, RunLog& log,
                    std::vector<Build> later = {});
-  // From here on told which budgets would be recommended if the race ended as it stands.
-  void on_likely_winners(std::function<void(const std::vector<Build>&)> watch) { on_likely_ = std::move(watch); }
+  // Which budgets would be recommended if the race ended as it stands; a rough guess where some were launched once.
+  using LikelyWatch = std::function<void(const std::vector<Build>&, bool is_rough)>;
+  void on_likely_winners(LikelyWatch watch) { on_likely_ = std::move(watch); }
 
   // The code to compare with: the author's own as soon as it is there, if it can be launched; else all codes are
   // waited for, and choose_reference says. Empty when nothing can be launched. Throws Error(gpu_failed) when that code
@@ -70,7 +71,7 @@ class CompiledEntrants final : public EntrantSource {
   std::vector<int> waiting_;  // ids of trials that may enter
   GpuLimits limits_;
   std::vector<Build> later_;
-  std::function<void(const std::vector<Build>&)> on_likely_;
+  LikelyWatch on_likely_;
   static constexpr std::size_t kMostMaxRegisters = 64;  // values that are tried around what came until then
   std::size_t max_registers_left_ = kMostMaxRegisters;
 };

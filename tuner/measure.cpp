@@ -46,6 +46,7 @@ class Race {
     do {
       readmit();
       thin_out();
+      tell_leads();
       run_rounds();
       if (field_.leader_failed()) continue;
       while (there_may_be_more && !field_.leader_failed()) {
@@ -91,8 +92,11 @@ class Race {
 
   void tell_leads() {
     std::vector<Lead> leads;
-    for (const Runner* runner : field_.running_others())
-      leads.push_back({runner->entrant.candidate.id, runner->ratio.median});
+    for (const Runner* runner : field_.running_others()) {
+      const std::size_t rounds = runner->race.size();
+      const double by_first_launch = runner->first_ms / field_.reference().first_ms;
+      leads.push_back({runner->entrant.candidate.id, rounds == 0 ? by_first_launch : runner->ratio.median, rounds});
+    }
     source_.leads(leads);
   }
 

@@ -10,10 +10,11 @@
 
 namespace regtune {
 
-// A code that races: its time over the reference's.
+// A code that races: its time over the reference's, in the median of so many rounds; of none, by its first launch.
 struct Lead {
   int id = 0;
   double ratio = 1;
+  std::size_t rounds = 0;
 };
 
 // Where entrants come from while the race is on: codes reach the GPU as soon as they are compiled.
@@ -25,8 +26,8 @@ class EntrantSource {
   // Asked when the rounds have settled, until it says no: codes that are worth a try now that `still_racing`, the
   // fastest first, are known to be fast. next() then gives them.
   virtual bool has_more(const std::vector<int>& still_racing) = 0;
-  // Told whenever the rounds have settled, and again before the confirmation: what is still in the race. Nothing is
-  // decided by it; work that a winner will need can begin.
+  // Told before the first round, whenever the rounds have settled, and before the confirmation: what is still in the
+  // race. Nothing is decided by it; work that a winner will need can begin.
   virtual void leads(const std::vector<Lead>&) {}
   // What is known by now of a code that was given: a later budget may have given the same one.
   virtual bool in_source(int id) const = 0;

@@ -171,9 +171,11 @@ std::unique_ptr<NvccBuilds> builds_of_nvcc(const TuneRequest& request, const Com
 }
 
 // What a winner will be compared with is compiled while the race goes on. Where compilations are budgeted, nothing is
-// compiled that may turn out not to be needed.
-void compile_ahead(Sweep& sweep, NvccBuilds* nvcc, CompiledEntrants& entrants) {
-  entrants.on_likely_winners([&sweep, nvcc](const std::vector<Build>& builds) {
+// compiled that may turn out not to be needed; where cores are few, nothing by a rough guess.
+void compile_ahead(Sweep& sweep, NvccBuilds* nvcc, int jobs, CompiledEntrants& entrants) {
+  constexpr int kJobsToSpare = 8;
+  entrants.on_likely_winners([&sweep, nvcc, jobs](const std::vector<Build>& builds, bool is_rough) {
+    if (is_rough && jobs < kJobsToSpare) return;
     sweep.begin_plain(builds);
     if (!nvcc) return;
     std::vector<Build> own_name = builds;
@@ -251,7 +253,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
 
   while (true) {
     CompiledEntrants entrants(sweep, record, target.limits, past, log, plan.order.rest);
-    if (!request.compile_budget_s) compile_ahead(sweep, nvcc.get(), entrants);
+    if (!request.compile_budget_s) compile_ahead(sweep, nvcc.get(), pool.processes(), entrants);
     race_and_decide(entrants, device, past, log, plan.guesses, record);
     tell_about_variables(device, progress);
     record.route = sweep.route();

@@ -40,6 +40,7 @@ def parse(arguments):
                                                       "(default: that of regtune)")
     parser.add_argument("--parts", default=",".join(DEFAULT_PARTS),
                         help=f"of {', '.join(PARTS)} (default: all but preflight)")
+    parser.add_argument("--cases", help="of the parts strategies and public, these kernels alone")
     parser.add_argument("--limit", type=float, default=540, help="seconds for all of it (default: 540)")
     parser.add_argument("--part-limit", action="append", default=[], metavar="PART=S", help="seconds for a part")
     parser.add_argument("--public-budget", type=float, default=3, help="seconds of GPU time for each public kernel")
@@ -89,6 +90,7 @@ def main(arguments):
                         bench_programs=chosen.programs or chosen.regtune.parent, jobs=chosen.jobs,
                         limit_s=chosen.limit, public_budget_s=chosen.public_budget,
                         public_compile_s=chosen.public_compile_budget,
+                        cases=chosen.cases.split(",") if chosen.cases else None,
                         limits={name: float(seconds) for name, seconds in
                                 (one.split("=") for one in chosen.part_limit)})
     skipped = why_skipped(settings)

@@ -134,7 +134,7 @@ def _extrapolated(bench, contest, peer, variant, answer):
 
 def strategies(bench, clock):
     """Kernel Tuner's strategies with the wall time that regtune took, not counting the start of Python."""
-    for name in STRATEGY_CASES:
+    for name in filter(bench.settings.wants, STRATEGY_CASES):
         _same_wall_time(bench, clock, "strategies", name, range(1, RUNS + 1 if name == SMALL else 2))
 
 
@@ -164,7 +164,7 @@ def public(bench, clock):
     found, absent = public_cases(bench.settings.public)
     for line in absent:
         bench.results.add("skipped", what=line)
-    for case in found:
+    for case in (case for case in found if bench.settings.wants(case.name)):
         if not clock.allows(12):
             bench.results.add("left_out", part="public", case=case.name, why="the time was up")
             continue

@@ -81,7 +81,7 @@ def _scaling_section(rows, plots, page_folder):
 def _left_over_section(rows):
     lines = [f"- {row['what']}" for row in tables.of_kind(rows, "skipped")]
     lines += [f"- {row.get('case', row['part'])}: left out of {row['part']}: {row['why']}"
-              for row in tables.of_kind(rows, "left_out")]
+              for row in tables.of_kind(rows, "left_out") if not tables.was_run(rows, row["part"], row.get("case"))]
     lines += [f"- {row['part']}: ended early: {row['why']}" for row in tables.of_kind(rows, "failed")]
     lines += [f"- {line}" for line in tables.runs_left_out(rows)]
     return ["## What is not in these tables", "", *dict.fromkeys(lines), ""] if lines else []

@@ -72,6 +72,12 @@ def runs_left_out(rows):
     return lines
 
 
+def was_run(rows, part, case):
+    """Whether another of the runs that are summed up has what one had no time for."""
+    found = of_kind(rows, "public") if part == "public" else of_kind(rows, "run", part=part)
+    return any(case in (None, row["case"]) for row in found)
+
+
 def own_wall(rows, part, case):
     runs = of_kind(rows, "run", part=part, case=case, peer="regtune", variant="")
     return median_of([run for run in runs if not run.get("failed")] or runs, "wall_s")

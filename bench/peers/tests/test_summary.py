@@ -72,6 +72,12 @@ class Tables(unittest.TestCase):
         self.assertIn("nbody 1.149, decay_wide 1.124", text)
         self.assertEqual(tables.all_sums([]), "No kernel was judged.")
 
+    def test_what_another_run_made_up_for_was_not_left_out(self):
+        self.assertTrue(tables.was_run(self.rows, "strategies", "nbody"))
+        self.assertFalse(tables.was_run(self.rows, "strategies", "decay_indexed"))
+        self.assertTrue(tables.was_run(self.rows, "public", "floyd_warshall"))
+        self.assertFalse(tables.was_run(self.rows, "look_up", None))
+
     def test_an_answer_that_is_the_authors_code_neither_gains_nor_loses(self):
         row = {"same_code": True, "ratios": {"winner": {"low": 1.0, "ratio": 1.001, "high": 1.002}}}
         self.assertEqual(tables.public_speedup(row), (1.0, None))
