@@ -46,6 +46,21 @@ TEST_F(CapturedApp, LeavesAFolderThatCanBeTuned) {
   EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
 }
 
+TEST_F(CapturedApp, LeavesLargeBuffersCompressed) {
+  set("WATCHED_ELEMENTS", "50000");
+  const Ending captured = capture({"-k", "scale", "-o", "case"});
+  ASSERT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_TRUE(holds(captured.err, "2 data files of 400000 bytes, which take ")) << captured.err;
+  for (const char* file : {"case/in.npy.zst", "case/out.npy.zst"})
+    EXPECT_LT(fs::file_size(in_folder(file)), 20000U) << file;
+  const Ending tuned = program_.run({"case", "--budget", "1", "--no-rename", "--quiet"});
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+  fs::resize_file(in_folder("case/in.npy.zst"), fs::file_size(in_folder("case/in.npy.zst")) - 1);
+  const Ending damaged = program_.run({"case", "--budget", "1", "--no-rename", "--quiet"});
+  EXPECT_EQ(damaged.exit_code, static_cast<int>(ErrorKind::bad_description)) << damaged.err;
+  EXPECT_TRUE(holds(damaged.err, "its compressed data is cut off")) << damaged.err;
+}
+
 TEST_F(CapturedApp, SaysWhyNothingWasWritten) {
   const Ending never = capture({"-k", "scala", "-o", "case"});
   EXPECT_EQ(never.exit_code, static_cast<int>(ErrorKind::no_kernel));
@@ -54,6 +69,22 @@ TEST_F(CapturedApp, SaysWhyNothingWasWritten) {
   const Ending late = capture({"-k", "scale", "--launch", "99", "-o", "case"});
   EXPECT_TRUE(holds(late.err, "launched 10 times")) << late.err;
   EXPECT_FALSE(fs::exists(in_folder("case")));
+}
+
+TEST_F(CapturedApp, RefusesPointersThatNobodyCanFollow) {
+  for (const auto& [pointers, reason] :
+       {std::pair("host", "in of scale(const float*, float*, int) points to 0x"),
+        std::pair("table", "in points to memory that holds addresses itself, the first at byte 0")}) {
+    SCOPED_TRACE(pointers);
+    set("WATCHED_POINTERS", pointers);
+    const Ending refused = capture({"-k", "scale", "-o", "case"});
+    EXPECT_EQ(refused.exit_code, static_cast<int>(ErrorKind::bad_launch)) << refused.err;
+    EXPECT_TRUE(holds(refused.err, std::string("scale was not captured: "))) << refused.err;
+    EXPECT_TRUE(holds(refused.err, reason)) << refused.err;
+    EXPECT_TRUE(holds(refused.err, "tune it inside the program: regtune run")) << refused.err;
+    EXPECT_TRUE(holds(refused.out, "memory ")) << "the program runs to its end";
+    EXPECT_FALSE(fs::exists(in_folder("case"))) << "nothing is left behind";
+  }
 }
 
 TEST_F(CapturedApp, OverwritesNothing) {

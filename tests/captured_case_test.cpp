@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "case_folder.hpp"
 #include "case_source.hpp"
@@ -77,6 +78,7 @@ class MadeUpLaunch {
   std::int64_t written_ = 0;
 };
 
+constexpr std::int64_t kMostBytes = 16 << 20;
 constexpr std::uint64_t kIn = 0x7f0000000000;
 constexpr std::uint64_t kOut = 0x7f0000100000;
 constexpr const char* kScale = "_Z5scalePKfPfif";  // scale(const float*, float*, int, float)
@@ -132,10 +134,10 @@ TEST(CapturedCase, ComesBackAsTheLaunchThatItWas) {
   EXPECT_EQ(in.count, 1000);
   EXPECT_EQ(in.type, ElementType::f32);
   EXPECT_FALSE(in.output);
-  EXPECT_EQ(read_buffer_file(in.init.path), bytes_of_all(numbers(1000)));
+  EXPECT_EQ(read_buffer_file(in.init.path, kMostBytes), bytes_of_all(numbers(1000)));
   const auto& out = std::get<BufferPlan>(plan.parameters[1]);
   EXPECT_TRUE(out.output);
-  EXPECT_EQ(read_buffer_file(out.init.path), bytes_of_all(numbers(1000, 7)));
+  EXPECT_EQ(read_buffer_file(out.init.path, kMostBytes), bytes_of_all(numbers(1000, 7)));
   EXPECT_EQ(std::get<ScalarPlan>(plan.parameters[2]).bytes, bytes_of_value(1000));
   EXPECT_EQ(std::get<ScalarPlan>(plan.parameters[3]).bytes, bytes_of_value(0.1F));
 }
@@ -172,9 +174,9 @@ TEST(CapturedCase, BuffersBeginWhereTheyPointAndEndWhereTheNextBegins) {
   EXPECT_TRUE(holds(case_text(captured, "x"), "ends where out begins"));
   const WorkloadPlan plan = plan_workload(written_and_read(made, folder.path(), captured), made.signature(kScaleText));
   const std::vector<float> all = numbers(100);
-  EXPECT_EQ(read_buffer_file(std::get<BufferPlan>(plan.parameters[0]).init.path),
+  EXPECT_EQ(read_buffer_file(std::get<BufferPlan>(plan.parameters[0]).init.path, kMostBytes),
             bytes_of_all(std::vector<float>(all.begin() + 10, all.begin() + 60)));
-  EXPECT_EQ(read_buffer_file(std::get<BufferPlan>(plan.parameters[1]).init.path),
+  EXPECT_EQ(read_buffer_file(std::get<BufferPlan>(plan.parameters[1]).init.path, kMostBytes),
             bytes_of_all(std::vector<float>(all.begin() + 60, all.end())));
 }
 
@@ -199,6 +201,33 @@ TEST(CapturedCase, TwoPointersToOnePlaceCannotBeDescribedUnlessBothRead) {
   ASSERT_EQ(read.arguments.size(), 3U);
   EXPECT_EQ(read.arguments[0].init, read.arguments[1].init);
   EXPECT_EQ(files_in(folder.path(), ".npy"), 2U);
+}
+
+TEST(CapturedCase, LargeBuffersAreCompressedWhereThatMakesThemSmaller) {
+  const TemporaryFolder folder;
+  MadeUpLaunch made(kScale);
+  std::mt19937_64 random(1);
+  std::vector<std::uint64_t> noise(10000);
+  for (std::uint64_t& word : noise) word = random();
+  made.add_memory(kIn, bytes_of_all(numbers(20000)));
+  made.add_memory(kOut, bytes_of_all(noise));
+  made.add_parameter(kIn);
+  made.add_parameter(kOut);
+  made.add_parameter(1000);
+  made.add_parameter(1.0F);
+  CapturedCase captured = made.made(kScaleText);
+  const CaseFiles files = write_case_data(captured, made.launch.memory, folder.path());
+  EXPECT_EQ(files.count, 2);
+  EXPECT_EQ(files.bytes, 160000);
+  EXPECT_LT(files.stored_bytes, 140000);
+  EXPECT_EQ(captured.description.arguments[0].init, "file:in.npy.zst");
+  EXPECT_EQ(captured.description.arguments[1].init, "file:out.npy") << "it gets no smaller";
+  EXPECT_FALSE(fs::exists(folder.path() / "out.npy.zst"));
+  write_case_file(folder.path() / "k.regtune.toml", case_text(captured, "made up"));
+  const WorkloadPlan plan = plan_workload(read_description(folder.path() / "k.cu", ""), made.signature(kScaleText));
+  EXPECT_EQ(read_buffer_file(std::get<BufferPlan>(plan.parameters[0]).init.path, kMostBytes),
+            bytes_of_all(numbers(20000)));
+  EXPECT_EQ(read_buffer_file(std::get<BufferPlan>(plan.parameters[1]).init.path, kMostBytes), bytes_of_all(noise));
 }
 
 TEST(CapturedCase, BuffersThatHoldTheSameShareAFile) {
@@ -295,7 +324,7 @@ TEST(CapturedCase, StructuresAndVariablesKeepTheirBytesAndTheirPointers) {
   EXPECT_EQ(structure.bytes, bytes_of_value(Parameters{0, 0.3F, 0, 2.5}));
   ASSERT_EQ(structure.pointers.size(), 1U);
   EXPECT_EQ(structure.pointers[0].offset_bytes, 0);
-  EXPECT_EQ(read_buffer_file(structure.pointers[0].buffer.init.path), bytes_of_all(numbers(4)));
+  EXPECT_EQ(read_buffer_file(structure.pointers[0].buffer.init.path, kMostBytes), bytes_of_all(numbers(4)));
   ASSERT_EQ(plan.globals.size(), 2U);
   EXPECT_EQ(plan.globals[0].bytes, bytes_of_value(0.25F));
   EXPECT_EQ(plan.globals[1].bytes, bytes_of_all(table));

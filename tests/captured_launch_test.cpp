@@ -175,6 +175,35 @@ TEST(CapturedLaunch, InTheProgramsOwnContextNothingIsCopied) {
   EXPECT_EQ(plan.snapshot->descriptor, -1);
 }
 
+TEST(CapturedLaunch, InTheProgramsOwnContextAllThatIsWrittenCanBePutBack) {
+  Channel channel;
+  const auto refusal = [&](std::uint64_t in, std::uint64_t out, int host_pointers) -> std::string {
+    CapturedLaunch launch = captured();
+    launch.context = &channel;
+    launch.host_pointers = host_pointers;
+    put(launch.memory.parameter_block, 0, in);
+    put(launch.memory.parameter_block, 8, out);
+    try {
+      captured_workload(launch, signature(), {});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::bad_launch);
+      return error.what();
+    }
+    return "";
+  };
+  constexpr std::uint64_t kVariable = 0x7e0000000000;
+  EXPECT_TRUE(refusal(kIn, kVariable, 0)
+                  .starts_with("parameter out of scale(const float*, float*, int, unsigned long, "
+                               "double) points to 0x7e0000000000, in none of"));
+  EXPECT_EQ(refusal(kVariable, kOut, 0), "") << "nothing is written there";
+  EXPECT_EQ(refusal(kIn, 0, 0), "");
+  EXPECT_EQ(refusal(kIn, kOut + 4096, 0), "") << "where the buffer ends";
+  EXPECT_EQ(refusal(kIn, kVariable, 1), "") << "memory of the host's, which the user allows by --in-process";
+  CapturedLaunch beside = captured();
+  put(beside.memory.parameter_block, 8, kVariable);
+  EXPECT_NO_THROW(captured_workload(beside, signature(), {})) << "where nothing of the program's is written";
+}
+
 TEST(CapturedLaunch, TakesClustersFromTheLaunchOrTheCode) {
   CapturedLaunch launch = captured();
   launch.cluster = Dim3{2, 1, 1};

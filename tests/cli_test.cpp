@@ -1,49 +1,12 @@
+// A tuning's command line, and what all commands have in common.
 #include "cli.hpp"
 
 #include <gtest/gtest.h>
 
-#include "regtune/error.hpp"
+#include "command_line.hpp"
 
 namespace regtune {
 namespace {
-
-using Arguments = std::vector<std::string>;
-
-TuneCommand tune_of(const Arguments& arguments) {
-  const Command command = parse_command_line(arguments);
-  const auto* tune = std::get_if<TuneCommand>(&command.what);
-  if (!tune) throw std::runtime_error("not a tuning");
-  return *tune;
-}
-
-LookupRequest lookup_of(const Arguments& arguments) {
-  const Command command = parse_command_line(arguments);
-  const auto* lookup = std::get_if<LookupRequest>(&command.what);
-  if (!lookup) throw std::runtime_error("not a look-up");
-  return *lookup;
-}
-
-std::string text_of(const Arguments& arguments) {
-  const Command command = parse_command_line(arguments);
-  const auto* show = std::get_if<ShowText>(&command.what);
-  if (!show) throw std::runtime_error("not a text");
-  return show->text;
-}
-
-std::string refusal(const Arguments& arguments) {
-  try {
-    parse_command_line(arguments);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << arguments.back() << " was understood";
-  return "";
-}
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST(Cli, AWholeNvccCommandMayStandBehindTheDashes) {
   const Command command = parse_command_line({"k.cu", "--", "nvcc", "-arch=sm_80", "-DN=4", "k.cu", "-o", "k"});
@@ -141,35 +104,6 @@ TEST(Cli, ATuningLeavesFilesWhereItIsAskedTo) {
 TEST(Cli, TheCommandLineGoesIntoTheRecord) {
   const Arguments typed{"k.cu", "--set", "n=1<<24", "--", "-DX=1"};
   EXPECT_EQ(tune_of(typed).request.command_line, typed);
-}
-
-TEST(Cli, ReportAndDiffTakeRunsByAnyName) {
-  const Command page =
-      parse_command_line({"report", "sgemm", "run.json", "-o", "p.html", "--gpu", "H200", "--set", "n=1"});
-  const auto* report = std::get_if<ReportRequest>(&page.what);
-  ASSERT_NE(report, nullptr);
-  EXPECT_EQ(report->subjects, (Arguments{"sgemm", "run.json"}));
-  EXPECT_EQ(report->file, "p.html");
-  EXPECT_EQ(report->gpu, "H200");
-  EXPECT_EQ(report->sizes, Arguments{"n=1"});
-  const Command both = parse_command_line({"diff", "a.db:sgemm", "b.json", "--json", "--cache", "c.db"});
-  const auto* diff = std::get_if<DiffRequest>(&both.what);
-  ASSERT_NE(diff, nullptr);
-  EXPECT_EQ(diff->subjects, (Arguments{"a.db:sgemm", "b.json"}));
-  EXPECT_EQ(diff->cache, "c.db");
-  EXPECT_TRUE(both.json);
-  EXPECT_TRUE(holds(refusal({"report"}), "KERNEL or FILE is missing"));
-  EXPECT_TRUE(holds(refusal({"diff", "a", "b", "c"}), "a b c"));
-  EXPECT_TRUE(holds(refusal({"diff", "a", "--", "-O3"}), "compiles nothing"));
-}
-
-TEST(Cli, ExportsForOtherPrograms) {
-  const auto format_of = [](const Arguments& arguments) {
-    return std::get<ExportRequest>(parse_command_line(arguments).what).format;
-  };
-  EXPECT_EQ(format_of({"export", "--format", "t4"}), ExportFormat::t4);
-  EXPECT_EQ(format_of({"export", "--format", "kernel-tuner"}), ExportFormat::kernel_tuner);
-  EXPECT_EQ(format_of({"export", "-o", "runs.csv"}), ExportFormat::csv);
 }
 
 TEST(Cli, ASourceAloneIsATuningWithDefaults) {
@@ -356,100 +290,6 @@ TEST(Cli, AMisspeltOptionIsAskedBack) {
   EXPECT_TRUE(holds(refusal({"k.cu", "--compiler", "nvc"}), "did you mean nvcc?"));
 }
 
-TEST(Cli, TheConfigFileSaysWhatTheCommandLineDoesNot) {
-  const auto config = [] {
-    return config_from_text(
-        "margin = 2\nquiet = true\ninclude-dir = [\"a\", \"b\"]\ngpu = \"H200\"\n\n[check]\n"
-        "max-registers = 64\nmargin-is-not-here = 1\n",
-        "c.toml");
-  };
-  EXPECT_THROW(parse_command_line({"k.cu"}, config), Error) << "an option that check does not have";
-  const auto good = [] {
-    return config_from_text(
-        "margin = 2\nquiet = true\ncold = false\ninclude-dir = [\"a\", \"b\"]\ngpu = \"H200\"\n"
-        "[check]\nmax-registers = 64\ninclude-dir = \"c\"\n",
-        "c.toml");
-  };
-  const Command tuned = parse_command_line({"k.cu"}, good);
-  const auto& tune = std::get<TuneCommand>(tuned.what);
-  EXPECT_DOUBLE_EQ(tune.request.measure.margin, 0.02);
-  EXPECT_TRUE(tuned.quiet);
-  EXPECT_FALSE(tune.request.measure.cold);
-  EXPECT_EQ(tune.request.flags.include_folders, (Arguments{"a", "b"}));
-  const Command typed = parse_command_line({"k.cu", "--margin", "3", "-I", "d"}, good);
-  EXPECT_DOUBLE_EQ(std::get<TuneCommand>(typed.what).request.measure.margin, 0.03);
-  EXPECT_EQ(std::get<TuneCommand>(typed.what).request.flags.include_folders, Arguments{"d"});
-  const Command checked = parse_command_line({"check", "k.cu"}, good);
-  EXPECT_EQ(std::get<CheckRequest>(checked.what).limits.max_registers, 64);
-  EXPECT_EQ(std::get<CheckRequest>(checked.what).flags.include_folders, Arguments{"c"}) << "its own table wins";
-  EXPECT_DOUBLE_EQ(std::get<TuneCommand>(parse_command_line({"k.cu", "--no-config"}, good).what).request.measure.margin,
-                   MeasureSettings{}.margin);
-}
-
-std::string config_refusal(const Arguments& arguments, const std::string& text) {
-  try {
-    parse_command_line(arguments, [&] { return config_from_text(text, "c.toml"); });
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << text << " was understood";
-  return "";
-}
-
-TEST(Cli, AMistakeInTheConfigFileIsToldWithItsLine) {
-  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "cold = true\nmarign = 1\n"), "c.toml:2: marign is no option"));
-  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "marign = 1\n"), "did you mean margin?"));
-  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "[tun]\ncold = true\n"), "did you mean tune?"));
-  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "cold = 1\n"), "true or false"));
-  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "margin = true\n"), "takes a value"));
-  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "\nmargin = 99\n"), "c.toml:2: margin 99: must lie between"));
-  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "jobs = \"many\"\n"), "c.toml:1"));
-  EXPECT_TRUE(holds(config_refusal({"k.cu"}, "margin = {}\nx ="), "c.toml:2"));
-  EXPECT_TRUE(holds(config_refusal({"lookup", "k"}, "compiler = \"gcc\"\n[tune]\nhelp = true\n"), "command line"));
-}
-
-TEST(Cli, NoConfigFileStandsInTheWayOfHelp) {
-  const auto broken = []() -> Config { throw Error(ErrorKind::usage, "broken"); };
-  EXPECT_THROW(parse_command_line({"k.cu"}, broken), Error);
-  for (const Arguments& arguments : {Arguments{}, Arguments{"--help"}, Arguments{"k.cu", "--help"}, Arguments{"help"},
-                                     Arguments{"completion", "bash"}, Arguments{"help", "man"}})
-    EXPECT_TRUE(std::holds_alternative<ShowText>(parse_command_line(arguments, broken).what));
-  EXPECT_TRUE(std::holds_alternative<ShowVersions>(parse_command_line({"--version"}, broken).what));
-}
-
-TEST(Cli, LookupIsASubcommand) {
-  const LookupRequest request = lookup_of({"lookup", "decayWide", "--set", "n=1<<24", "--set=m=2", "--gpu",
-                                           "NVIDIA H200", "--cache", "c.db", "--device", "1"});
-  EXPECT_EQ(request.kernel, "decayWide");
-  EXPECT_EQ(request.sizes, (Arguments{"n=1<<24", "m=2"}));
-  EXPECT_EQ(request.gpu, "NVIDIA H200");
-  EXPECT_EQ(request.cache, "c.db");
-  EXPECT_EQ(request.device, 1);
-  EXPECT_FALSE(lookup_of({"lookup", "k"}).gpu);
-  EXPECT_TRUE(parse_command_line({"lookup", "k", "--json"}).json);
-  EXPECT_EQ(lookup_of({"lookup", "lookup"}).kernel, "lookup");
-}
-
-TEST(Cli, TagTakesWhatChangesTheSource) {
-  const Command command = parse_command_line({"tag", "k.cu", "-I", "inc", "--set", "n=5", "--", "-DX"});
-  const auto* tag = std::get_if<TagCommand>(&command.what);
-  ASSERT_TRUE(tag);
-  EXPECT_EQ(tag->of.source, "k.cu");
-  EXPECT_EQ(tag->of.flags.include_folders, Arguments{"inc"});
-  EXPECT_EQ(tag->of.flags.options, Arguments{"-DX"});
-  EXPECT_THROW(parse_command_line({"tag", "k.cu", "--margin", "1"}), Error);
-}
-
-TEST(Cli, LookupTakesNoOptionsOfATuning) {
-  refusal({"lookup", "k", "--block", "128"});
-  refusal({"lookup", "k", "--all"});
-  EXPECT_TRUE(holds(refusal({"lookup", "k", "--", "-O3"}), "no compiler options"));
-  EXPECT_TRUE(holds(refusal({"lookup"}), "KERNEL is missing"));
-  EXPECT_TRUE(holds(refusal({"lookup", "a", "b"}), "a b"));
-  refusal({"k.cu", "--gpu", "NVIDIA H200"});
-}
-
 TEST(Cli, OnlyTheFirstWordIsASubcommand) {
   EXPECT_EQ(tune_of({"./lookup"}).request.source, "./lookup");
   EXPECT_EQ(tune_of({"--json", "lookup"}).request.source, "lookup");
@@ -458,20 +298,20 @@ TEST(Cli, OnlyTheFirstWordIsASubcommand) {
 }
 
 TEST(Cli, HelpAndVersionAreTexts) {
-  const std::string overview = text_of({"--help"});
+  const std::string overview = shown_text({"--help"});
   EXPECT_TRUE(holds(overview, "usage: regtune"));
-  EXPECT_EQ(text_of({}), overview) << "no argument at all: help";
-  EXPECT_EQ(text_of({"-h"}), overview);
-  EXPECT_EQ(text_of({"help"}), overview);
-  const std::string tune = text_of({"k.cu", "--help"});
+  EXPECT_EQ(shown_text({}), overview) << "no argument at all: help";
+  EXPECT_EQ(shown_text({"-h"}), overview);
+  EXPECT_EQ(shown_text({"help"}), overview);
+  const std::string tune = shown_text({"k.cu", "--help"});
   for (const char* part : {"usage: regtune tune KERNEL.cu", "--set", "--margin", "--cache"})
     EXPECT_TRUE(holds(tune, part)) << part;
-  EXPECT_EQ(text_of({"tune", "--help"}), tune);
-  EXPECT_EQ(text_of({"help", "tune"}), tune);
-  const std::string lookup = text_of({"lookup", "--help"});
+  EXPECT_EQ(shown_text({"tune", "--help"}), tune);
+  EXPECT_EQ(shown_text({"help", "tune"}), tune);
+  const std::string lookup = shown_text({"lookup", "--help"});
   EXPECT_TRUE(holds(lookup, "--gpu"));
   EXPECT_FALSE(holds(lookup, "--margin"));
-  EXPECT_TRUE(holds(text_of({"help", "exit-codes"}), "20  no GPU"));
+  EXPECT_TRUE(holds(shown_text({"help", "exit-codes"}), "20  no GPU"));
   EXPECT_TRUE(holds(refusal({"help", "tnue"}), "did you mean tune?"));
   EXPECT_TRUE(holds(refusal({"completion", "bsh"}), "did you mean bash?"));
   EXPECT_TRUE(std::holds_alternative<ShowVersions>(parse_command_line({"--version"}).what));
@@ -484,89 +324,6 @@ TEST(Cli, JsonIsNoticedHoweverWrongTheRestIs) {
   EXPECT_FALSE(wants_json({}));
   EXPECT_FALSE(wants_json({"k.cu", "--", "--json"}));
   EXPECT_FALSE(wants_json({"k.cu", "--jsonx"}));
-}
-
-TEST(Cli, UnderstandsAStudy) {
-  const Command command =
-      parse_command_line({"analyze", "k.cu", "--arch", "sm_75,sm_90", "--kernel", "all", "--all", "--block", "128",
-                          "--tune", "U=1,2", "--cache", "c.db", "--json", "--", "-DX=1"});
-  const auto* study = std::get_if<AnalyzeCommand>(&command.what);
-  ASSERT_TRUE(study);
-  EXPECT_TRUE(command.json);
-  EXPECT_TRUE(study->style.all_rows);
-  EXPECT_EQ(study->request.source, "k.cu");
-  EXPECT_EQ(study->request.architectures, "sm_75,sm_90");
-  EXPECT_EQ(study->request.flags.kernel, "all");
-  EXPECT_EQ(study->request.flags.block, "128");
-  EXPECT_EQ(study->request.flags.tune, Arguments{"U=1,2"});
-  EXPECT_EQ(study->request.flags.options, Arguments{"-DX=1"});
-  EXPECT_EQ(study->request.cache, "c.db");
-}
-
-TEST(Cli, AllowsNoSpillsInACheckUnlessABaselineSaysWhatIsAllowed) {
-  const auto limits_of = [](const Arguments& arguments) {
-    return std::get<CheckRequest>(parse_command_line(arguments).what).limits;
-  };
-  const CheckLimits plain = limits_of({"check", "k.cu"});
-  EXPECT_EQ(plain.max_spill_bytes, 0);
-  EXPECT_FALSE(plain.max_registers || plain.min_occupancy || plain.max_stack_bytes);
-  EXPECT_FALSE(limits_of({"check", "k.cu", "--baseline", "b.json"}).max_spill_bytes);
-  EXPECT_FALSE(limits_of({"check", "k.cu", "--write-baseline", "b.json"}).max_spill_bytes);
-  const CheckLimits all = limits_of({"check", "k.cu", "--baseline", "b.json", "--max-spill-bytes", "8",
-                                     "--max-registers", "64", "--min-occupancy", "0.5", "--max-stack-bytes", "16"});
-  EXPECT_EQ(all.max_spill_bytes, 8);
-  EXPECT_EQ(all.max_registers, 64);
-  EXPECT_EQ(all.min_occupancy, 0.5);
-  EXPECT_EQ(all.max_stack_bytes, 16);
-}
-
-TEST(Cli, UnderstandsAReplay) {
-  const auto replay_of = [](const Arguments& arguments) {
-    return std::get<ReplayCommand>(parse_command_line(arguments).what);
-  };
-  const ReplayCommand plain = replay_of({"replay", "run.json"});
-  EXPECT_EQ(plain.request.file, "run.json");
-  EXPECT_FALSE(plain.request.margin || plain.request.confidence || plain.request.budget_s) << "as recorded";
-  const ReplayCommand all =
-      replay_of({"replay", "run.json", "--margin", "2", "--confidence", "95", "--budget", "7.5", "--all"});
-  EXPECT_DOUBLE_EQ(all.request.margin.value(), 0.02);
-  EXPECT_DOUBLE_EQ(all.request.confidence.value(), 0.95);
-  EXPECT_DOUBLE_EQ(all.request.budget_s.value(), 7.5);
-  EXPECT_TRUE(all.style.all_rows);
-  EXPECT_TRUE(holds(refusal({"replay"}), "FILE is missing"));
-  EXPECT_TRUE(holds(refusal({"replay", "a", "b"}), "a b"));
-  EXPECT_TRUE(holds(refusal({"replay", "a", "--confidence", "100"}), "--confidence"));
-  EXPECT_TRUE(holds(refusal({"replay", "a", "--", "-O3"}), "and takes no compiler options"));
-  EXPECT_TRUE(holds(text_of({"replay", "--help"}), "--confidence"));
-}
-
-TEST(Cli, UnderstandsAVerification) {
-  const Command command = parse_command_line({"verify", "sgemm<128, float>", "--set", "n=1<<24", "--budget", "5",
-                                              "--cache", "c.db", "--device", "1", "--json"});
-  const auto* request = std::get_if<VerifyRequest>(&command.what);
-  ASSERT_TRUE(request);
-  EXPECT_TRUE(command.json);
-  EXPECT_EQ(request->kernel, "sgemm<128, float>");
-  EXPECT_EQ(request->sizes, Arguments{"n=1<<24"});
-  EXPECT_EQ(request->cache, "c.db");
-  EXPECT_EQ(request->device, 1);
-  EXPECT_EQ(request->budget_s, 5);
-  EXPECT_TRUE(holds(refusal({"verify"}), "KERNEL is missing"));
-  EXPECT_TRUE(holds(refusal({"verify", "k", "--", "-O3"}), "and takes no compiler options"));
-  EXPECT_TRUE(holds(text_of({"verify", "--help"}), "--budget"));
-}
-
-TEST(Cli, UnderstandsAnInit) {
-  const Command command = parse_command_line({"init", "k.cu", "--print", "--set", "n=8", "--json", "--", "-O3"});
-  const auto* init = std::get_if<InitRequest>(&command.what);
-  ASSERT_NE(init, nullptr);
-  EXPECT_EQ(init->source, "k.cu");
-  EXPECT_TRUE(init->print);
-  EXPECT_TRUE(command.json);
-  EXPECT_EQ(init->flags.sizes, Arguments{"n=8"});
-  EXPECT_EQ(init->flags.options, Arguments{"-O3"});
-  EXPECT_TRUE(holds(refusal({"init"}), "KERNEL.cu is missing"));
-  EXPECT_TRUE(holds(text_of({"init", "--help"}), "--print"));
 }
 
 TEST(Cli, APictureAndColoursCanBeLeftOut) {
@@ -588,66 +345,6 @@ TEST(Cli, QuarantineIsKeptUnlessAskedOtherwise) {
   EXPECT_TRUE(tune_of({"k.cu", "--retry-quarantined"}).request.retry_quarantined);
 }
 
-ExportRequest export_of(const Arguments& arguments) {
-  const Command command = parse_command_line(arguments);
-  const auto* request = std::get_if<ExportRequest>(&command.what);
-  if (!request) throw std::runtime_error("not an export");
-  return *request;
-}
-
-TEST(Cli, AnExportsFormatIsNamedOrTheFilesEnding) {
-  EXPECT_EQ(export_of({"export"}).format, ExportFormat::header);
-  EXPECT_EQ(export_of({"export", "-o", "bounds.cmake"}).format, ExportFormat::cmake);
-  EXPECT_EQ(export_of({"export", "-o", "tuned.db"}).format, ExportFormat::sqlite);
-  EXPECT_EQ(export_of({"export", "-o", "x.patch"}).format, ExportFormat::patch);
-  EXPECT_EQ(export_of({"export", "-o", "x.h", "--format", "json"}).format, ExportFormat::json);
-  EXPECT_EQ(export_of({"export", "--patch"}).format, ExportFormat::patch);
-  EXPECT_EQ(export_of({"export", "--json"}).format, ExportFormat::json);
-  EXPECT_TRUE(holds(refusal({"export", "--format", "xml"}), "cmake"));
-  EXPECT_TRUE(holds(refusal({"export", "--format", "sqlite"}), "-o FILE"));
-}
-
-TEST(Cli, AnExportTakesAnyNumberOfKernels) {
-  EXPECT_TRUE(export_of({"export"}).kernels.empty());
-  const ExportRequest request = export_of(
-      {"export", "f", "g<4>", "--set", "n=1", "--weight", "n=2:3", "--gpu", "H200", "--cache", "c.db", "-I", "inc"});
-  EXPECT_EQ(request.kernels, (Arguments{"f", "g<4>"}));
-  EXPECT_EQ(request.sizes, Arguments{"n=1"});
-  EXPECT_EQ(request.weights, Arguments{"n=2:3"});
-  EXPECT_EQ(request.gpu, "H200");
-  EXPECT_EQ(request.cache, "c.db");
-  EXPECT_EQ(request.include_folders, Arguments{"inc"});
-  EXPECT_TRUE(holds(refusal({"export", "f", "--", "-DX"}), "export compiles nothing"));
-}
-
-TEST(Cli, ABundleTakesWhatATuningTakes) {
-  const Command command = parse_command_line({"bundle", "k.cu", "--arch", "sm_80,sm_90", "-o", "k.rtb", "--set", "n=4",
-                                              "--no-rename", "-j", "3", "--", "--use_fast_math"});
-  const auto& request = std::get<BundleRequest>(command.what);
-  EXPECT_EQ(request.source, "k.cu");
-  EXPECT_EQ(request.architectures, "sm_80,sm_90");
-  EXPECT_EQ(request.file, "k.rtb");
-  EXPECT_EQ(request.flags.sizes, Arguments{"n=4"});
-  EXPECT_EQ(request.flags.options, Arguments{"--use_fast_math"});
-  EXPECT_FALSE(request.rename);
-  EXPECT_EQ(request.jobs, 3);
-}
-
-TEST(Cli, TheCacheIsLookedAfterByVerbs) {
-  const auto db_of = [](const Arguments& arguments) { return std::get<DbRequest>(parse_command_line(arguments).what); };
-  EXPECT_EQ(db_of({"db", "list"}).verb, DbVerb::list);
-  EXPECT_EQ(db_of({"db", "show", "f", "g"}).arguments, (Arguments{"f", "g"}));
-  EXPECT_EQ(db_of({"db", "merge", "a.db", "b.db"}).arguments, (Arguments{"a.db", "b.db"}));
-  EXPECT_EQ(db_of({"import", "a.db"}).verb, DbVerb::merge);
-  EXPECT_EQ(db_of({"db", "prune", "--older-than", "30"}).older_than_days, 30);
-  EXPECT_TRUE(db_of({"db", "prune", "--codes", "--cache", "c.db"}).codes);
-  EXPECT_TRUE(holds(refusal({"db"}), "is missing"));
-  EXPECT_TRUE(holds(refusal({"db", "polish"}), "vacuum"));
-  EXPECT_TRUE(holds(refusal({"db", "vacuum", "a.db"}), "--cache"));
-  EXPECT_TRUE(holds(refusal({"db", "list", "--codes"}), "prune"));
-  EXPECT_TRUE(holds(refusal({"import"}), "is missing"));
-}
-
 TEST(Cli, LeversTakeAListBehindThemOrNone) {
   const auto levers = [](const Arguments& arguments) {
     return std::get<TuneCommand>(parse_command_line(arguments).what).request.levers;
@@ -658,23 +355,6 @@ TEST(Cli, LeversTakeAListBehindThemOrNone) {
   EXPECT_EQ(levers({"--levers", "k.cu"}), (Levers{true, true}));
   EXPECT_THROW(levers({"k.cu", "--levers", "smem"}), Error);
   EXPECT_THROW(levers({"k.cu", "--levers="}), Error);
-}
-
-TEST(Cli, ACaptureTakesAKernelAFolderAndAProgram) {
-  const Command command = parse_command_line({"capture", "-k", "step", "--launch", "3", "-o", "case", "-D", "X=2",
-                                              "--option=-use_fast_math", "--", "./app", "-k"});
-  const auto* const request = std::get_if<CaptureRequest>(&command.what);
-  ASSERT_TRUE(request);
-  EXPECT_EQ(request->kernel, "step");
-  EXPECT_EQ(request->launch, 3);
-  EXPECT_EQ(request->folder, "case");
-  EXPECT_EQ(request->options, (Arguments{"-use_fast_math", "-DX=2"}));
-  EXPECT_EQ(request->program, (Arguments{"./app", "-k"}));
-  for (const Arguments& lacking :
-       {Arguments{"capture", "-k", "step", "-o", "case"}, Arguments{"capture", "-k", "step", "--", "./app"},
-        Arguments{"capture", "-o", "case", "--", "./app"}})
-    EXPECT_TRUE(holds(refusal(lacking), "write regtune capture -k NAME -o FOLDER -- PROGRAM"));
-  EXPECT_TRUE(holds(refusal({"capture", "-k", "a", "-o", "c", "--launch", "0", "--", "./app"}), "counts from 1"));
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <random>
 #include <string>
-#include <type_traits>
 #include <vector>
 
+#include "described.hpp"
 #include "description_rules.hpp"
 #include "regtune/error.hpp"
 
@@ -18,38 +18,6 @@ namespace regtune {
 namespace {
 
 namespace fs = std::filesystem;
-using Blocks = std::vector<Dim3>;
-using Texts = std::vector<std::string>;
-
-LaunchDescription read(const std::string& toml) {
-  return read_description("dir/k.cu", "// one\n// two\n/*regtune\n" + toml + "\n*/\nint x;\n");
-}
-
-void expect_error(const auto& action, ErrorKind kind, const Texts& parts) {
-  try {
-    action();
-    ADD_FAILURE() << "no error; wanted " << parts.front();
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(error.kind(), kind) << message;
-    for (const std::string& part : parts)
-      EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks " << part;
-  }
-}
-
-// The description begins in line 4 of the source.
-void expect_refusal(const std::string& toml, const Texts& parts, ErrorKind kind = ErrorKind::bad_description) {
-  SCOPED_TRACE(toml.substr(0, 100));
-  expect_error([&] { read(toml); }, kind, parts);
-}
-
-template <typename Value>
-void expect_flag_refusal(Value DescriptionFlags::*member, const std::type_identity_t<Value>& value, const Texts& parts,
-                         ErrorKind kind = ErrorKind::bad_description) {
-  DescriptionFlags flags;
-  flags.*member = value;
-  expect_error([&] { with_flags({}, flags); }, kind, parts);
-}
 
 class Folder {
  public:
@@ -360,147 +328,11 @@ TEST(Description, SurvivesMutatedText) {
   EXPECT_GT(read_well, 0);
 }
 
-TEST(Description, FlagsWinOverTheFile) {
-  DescriptionFlags flags;
-  flags.kernel = "other";
-  flags.sizes = {"n=1<<20", "k = 3"};
-  flags.block = "128,256, 32x8,128";
-  flags.grid = "n, 2";
-  flags.dynamic_shared_bytes = "1024";
-  flags.arguments = {"in={buffer=\"2*n\", init=\"ones\", tolerance=0.5, output=true}", "b=2.5", "s = \"quoted\""};
-  flags.options = {"-ftz=true"};
-  flags.defines = {"X=1"};
-  flags.include_folders = {"inc"};
-  flags.seed = 9;
-  const LaunchDescription d = with_flags(read("kernel = \"k\"\nsizes = { n = 1, m = \"n + k\" }\nblock = 64\noptions = "
-                                              "[\"-O1\"]\ninclude = [\"a\"]\nargs = { in = 3, out = 4 }"),
-                                         flags);
-  EXPECT_EQ(d.kernel, "other");
-  ASSERT_EQ(d.sizes.size(), 3u);
-  EXPECT_EQ(d.sizes[0].name, "k");
-  EXPECT_EQ(d.sizes[0].value.text, "3");
-  EXPECT_EQ(d.sizes[1].name, "n");
-  EXPECT_EQ(d.sizes[1].value.text, "1<<20");
-  EXPECT_EQ(d.sizes[1].value.origin.text, "--set n");
-  EXPECT_EQ(d.sizes[2].name, "m");
-  EXPECT_EQ(d.blocks, (Blocks{{128, 1, 1}, {256, 1, 1}, {32, 8, 1}}));
-  EXPECT_EQ(d.grid->text, "n, 2");
-  EXPECT_EQ(d.dynamic_shared_bytes->text, "1024");
-  ASSERT_EQ(d.arguments.size(), 4u);
-  EXPECT_EQ(d.arguments[0].parameter, "out");
-  EXPECT_EQ(d.arguments[1].parameter, "in");
-  EXPECT_EQ(d.arguments[1].origin.text, "--arg in");
-  EXPECT_EQ(d.arguments[1].length->text, "2*n");
-  EXPECT_EQ(d.arguments[1].length->origin.text, "--arg in: buffer");
-  EXPECT_EQ(d.arguments[1].output, true);
-  EXPECT_EQ(d.arguments[2].scalar->text, "2.5");
-  EXPECT_EQ(d.options, (Texts{"-O1", "-ftz=true", "-DX=1"}));
-  ASSERT_EQ(d.include_folders.size(), 2u);
-  EXPECT_EQ(d.include_folders[0], "a");
-  EXPECT_EQ(d.include_folders[1], fs::absolute("inc"));
-  EXPECT_EQ(d.seed, 9u);
-}
-
-TEST(Description, DataFilesOfFlagsAreRelativeToTheCurrentFolder) {
-  DescriptionFlags flags;
-  flags.arguments = {"in={buffer=3, init=\"file:a.npy\"}"};
-  EXPECT_EQ(with_flags({}, flags).arguments[0].init, "file:" + fs::absolute("a.npy").string());
-}
-
-TEST(Description, RefusesBadFlagsByName) {
-  expect_flag_refusal(&DescriptionFlags::sizes, {"n"}, {"--set", "n=1024"});
-  expect_flag_refusal(&DescriptionFlags::sizes, {"=3"}, {"--set"});
-  expect_flag_refusal(&DescriptionFlags::sizes, {"block=3"}, {"--set block"});
-  expect_flag_refusal(&DescriptionFlags::block, "a", {"--block", "\"a\""});
-  expect_flag_refusal(&DescriptionFlags::block, "", {"--block"});
-  expect_flag_refusal(&DescriptionFlags::block, "128,", {"--block"});
-  expect_flag_refusal(&DescriptionFlags::block, "0", {"--block"}, ErrorKind::bad_launch);
-  expect_flag_refusal(&DescriptionFlags::arguments, {"in"}, {"--arg", "in={buffer"});
-  expect_flag_refusal(&DescriptionFlags::arguments, {"in={buffer=}"}, {"--arg in", "not valid TOML"});
-  expect_flag_refusal(&DescriptionFlags::arguments, {"in={bufer=3}"}, {"--arg in: bufer", "\"buffer\""});
-  expect_flag_refusal(&DescriptionFlags::arguments, {"in={buffer=3}\nx=4"}, {"--arg in"});
-  expect_flag_refusal(&DescriptionFlags::arguments, {"in={" + std::string(100000, 'x')}, {"--arg in"});
-}
-
 TEST(Description, SuggestsOnlyNearWords) {
   EXPECT_EQ(near_miss("gird", {"block", "grid"}), "; did you mean \"grid\"?");
   EXPECT_EQ(near_miss("warp", {"block", "grid"}), "");
   EXPECT_EQ(near_miss("x", {"n", "in"}), "");
   EXPECT_EQ(near_miss(std::string(1 << 20, 'x'), {"n"}), "");
-}
-
-TEST(Description, TunedMacrosKeepTheirOrderAndEachValueOnce) {
-  const LaunchDescription description = read("tune = {UNROLL = [1, 2, 4, 2], T = [\"float\", \"float4\"]}");
-  ASSERT_EQ(description.tune.size(), 2u);
-  EXPECT_EQ(description.tune[0].name, "UNROLL");
-  EXPECT_EQ(description.tune[0].values, (Texts{"1", "2", "4"}));
-  EXPECT_EQ(description.tune[1].name, "T");
-  EXPECT_EQ(description.tune[1].values, (Texts{"float", "float4"}));
-}
-
-TEST(Description, ATunedMacroNeedsAListOfValues) {
-  expect_refusal("tune = 4", {"dir/k.cu:4: tune", "expected a table", "UNROLL = [1, 2, 4, 8]"});
-  expect_refusal("tune = {U = 4}", {"tune.U", "expected a list of values"});
-  expect_refusal("tune = {U = []}", {"tune.U", "empty list"});
-  expect_refusal("tune = {U = [1.5]}", {"tune.U", "expected integers or strings"});
-  expect_refusal("tune = {\"U-V\" = [1]}", {"\"U-V\" cannot name a macro"});
-  expect_refusal("tune = {\"1U\" = [1]}", {"cannot name a macro"});
-  for (const char* value : {"\"1\\n2\"", "'1\\'", "\"1 // one\"", "\"/*\""})
-    expect_refusal(std::string("tune = {U = [") + value + "]}", {"cannot be a macro's value"});
-}
-
-TEST(Description, BlockMacroIsOneNameOrAList) {
-  EXPECT_EQ(read("block_macro = \"BLOCK\"").block_macros, Texts{"BLOCK"});
-  EXPECT_EQ(read("block_macro = [\"BX\", \"BY\"]").block_macros, (Texts{"BX", "BY"}));
-  expect_refusal("block_macro = 128", {"block_macro", "expected a list of strings", "\"BLOCK\""});
-  expect_refusal("block_macro = []", {"one to three macros"});
-  expect_refusal("block_macro = [\"A\", \"A\"]", {"\"A\" twice"});
-  expect_refusal("block_macro = \"a b\"", {"\"a b\" cannot name a macro"});
-}
-
-TEST(Description, TheTuneFlagWinsOverTheFile) {
-  DescriptionFlags flags;
-  flags.tune = {"U=1, 2,4", "V=a"};
-  const LaunchDescription description = with_flags(read("tune = {U = [8], W = [3]}"), flags);
-  ASSERT_EQ(description.tune.size(), 3u);
-  EXPECT_EQ(description.tune[0].name, "W");
-  EXPECT_EQ(description.tune[1].values, (Texts{"1", "2", "4"}));
-  EXPECT_EQ(description.tune[2].values, Texts{"a"});
-  expect_flag_refusal(&DescriptionFlags::tune, {"U"}, {"--tune UNROLL=1,2,4,8"});
-  expect_flag_refusal(&DescriptionFlags::tune, {"U=1,,2"}, {"--tune U", "a value is missing"});
-  expect_flag_refusal(&DescriptionFlags::tune, {"2=1"}, {"cannot name a macro"});
-}
-
-TEST(Description, MoreThan64CombinationsAreRefused) {
-  DescriptionFlags flags;
-  flags.tune = {"A=1,2,3,4", "B=1,2,3,4", "C=1,2,3,4"};
-  EXPECT_EQ(with_flags({}, flags).tune.size(), 3u);
-  flags.tune.emplace_back("D=1,2");
-  expect_error([&] { with_flags({}, flags); }, ErrorKind::bad_description,
-               {"--tune D", "4 x 4 x 4 x 2 combinations", "more than 64"});
-}
-
-TEST(Description, KnobsThatContradictEachOtherAreRefused) {
-  expect_error([] { with_flags(read("block_macro = \"B\"\ntune = {B = [1]}"), {}); }, ErrorKind::bad_description,
-               {"tune.B", "\"B\" is the block_macro too"});
-  expect_error([] { with_flags(read("block_macro = \"B\"\nblock = [256, \"32x8\"]"), {}); }, ErrorKind::bad_description,
-               {"block_macro", "32 x 8 x 1", "a macro for each dimension"});
-  EXPECT_NO_THROW(with_flags(read("block_macro = \"B\"\nblock = [\"16x16\", 256]"), {})) << "the author's stays";
-  expect_error([] { with_flags(read("sizes = {n = 4}\ntune = {n = [1]}"), {}); }, ErrorKind::bad_description,
-               {"tune.n", "\"n\" is a size too"});
-}
-
-TEST(Description, TakesMetricsFromFlags) {
-  DescriptionFlags flags;
-  flags.metrics = {"bytes=8*n", "flops = 2*n"};
-  const LaunchDescription d = with_flags({}, flags);
-  EXPECT_EQ(d.bytes->text, "8*n");
-  EXPECT_EQ(d.flops->text, "2*n");
-  EXPECT_EQ(d.flops->origin.text, "--metric flops");
-  for (const char* bad : {"bytes", "=8", "joules=1"}) {
-    flags.metrics = {bad};
-    expect_error([&] { with_flags({}, flags); }, ErrorKind::bad_description, {"--metric"});
-  }
 }
 
 }  // namespace

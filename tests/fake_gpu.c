@@ -3,7 +3,9 @@
  * code: between 1 and 2 ms of a clock that only launches move. FAKE_GPU_SLEEP_US=N: each of them really takes that
  * long. FAKE_GPU_FREE_MIB=N: so much memory is free. Kernels that do something, by their names: regtune's own that look
  * at memory, and fake_add and its like, which stand for an author's code and for wrong ones. FAKE_GPU_PARAMETERS=8,8,4:
- * how large the parameters are that a program's kernels take. */
+ * how large the parameters are that a program's kernels take. FAKE_GPU_COUNTER=NAME: each module has a variable of that
+ * name, of 4 bytes, in which the program's kernels count their launches; one that finds 3 there takes 3 times as long
+ * more. */
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <elf.h>
@@ -18,6 +20,12 @@
 
 typedef struct {
   double ms; /* of a launch */
+  CUcontext context;
+  unsigned char variable[16]; /* fake_variable, of 8 bytes, or the counter, of 4, or fake_table, of all */
+} Module;
+
+typedef struct {
+  double ms;
   CUmodule module;
   char name[96];
 } Function;
@@ -29,6 +37,18 @@ FAKE int fake_gpu_kept(void) {
 
 static double clock_ms = 0;
 static unsigned launches = 0;
+
+typedef struct {
+  int launches;
+} Stream;
+FAKE int fake_gpu_launches_on(CUstream stream) {
+  return ((Stream*)stream)->launches;
+}
+
+/* What belongs to one context is of no use in another, as on a GPU. The device's own is there without being asked for.
+ */
+static const CUcontext kPrimary = (CUcontext)1;
+static __thread CUcontext current = (CUcontext)1;
 
 FAKE CUresult cuInit(unsigned flags) {
   const char* visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -93,11 +113,17 @@ FAKE CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevic
 }
 FAKE CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   (void)device;
-  *context = (CUcontext)1;
+  *context = kPrimary;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxSetCurrent(CUcontext context) {
-  (void)context;
+  current = context;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
+  static uintptr_t last = 1;
+  (void)flags, (void)device;
+  *context = current = (CUcontext)++last;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxSynchronize(void) {
@@ -105,12 +131,11 @@ FAKE CUresult cuCtxSynchronize(void) {
 }
 
 FAKE CUresult cuCtxGetCurrent(CUcontext* context) {
-  *context = (CUcontext)1;
+  *context = current;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
-  (void)context;
-  *id = 1;
+  *id = (uintptr_t)context;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxGetDevice(CUdevice* device) {
@@ -196,12 +221,13 @@ FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   const int is_fat_binary = memcmp(image, "\x50\xed\x55\xba", 4) == 0; /* the driver takes its own pick of it */
   const size_t bytes = is_elf ? header->e_shoff : is_fat_binary ? 16 : strlen(image);
   uint64_t hash = 1469598103934665603ull;
-  double* ms = malloc(sizeof *ms);
-  if (!ms || (!is_elf && !is_fat_binary && !strstr(image, ".version"))) return CUDA_ERROR_INVALID_IMAGE;
+  Module* made = calloc(1, sizeof *made);
+  if (!made || (!is_elf && !is_fat_binary && !strstr(image, ".version"))) return CUDA_ERROR_INVALID_IMAGE;
   for (const unsigned char* byte = image; byte < (const unsigned char*)image + bytes; ++byte)
     hash = (hash ^ *byte) * 1099511628211ull;
-  *ms = 1 + (double)(hash >> 40) / (1 << 24);
-  *module = (CUmodule)ms;
+  made->context = current;
+  made->ms = 1 + (double)(hash >> 40) / (1 << 24);
+  *module = (CUmodule)made;
   ++kept;
   return CUDA_SUCCESS;
 }
@@ -216,7 +242,7 @@ FAKE CUresult cuModuleLoad(CUmodule* module, const char* name) {
 }
 FAKE CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   Function* found = malloc(sizeof *found);
-  found->ms = strstr(name, "regtune_") ? 0 : *(double*)module;
+  found->ms = strstr(name, "regtune_") ? 0 : ((Module*)module)->ms;
   found->module = module;
   snprintf(found->name, sizeof found->name, "%s", name);
   *function = (CUfunction)found;
@@ -228,11 +254,10 @@ FAKE CUresult cuModuleUnload(CUmodule module) {
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
-  static unsigned char variable[8];
-  (void)module;
-  *address = (CUdeviceptr)variable;
-  *bytes = sizeof variable;
-  return strcmp(name, "fake_variable") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  const char* counter = getenv("FAKE_GPU_COUNTER");
+  *address = (CUdeviceptr)((Module*)module)->variable;
+  *bytes = strcmp(name, "fake_variable") == 0 ? 8 : strcmp(name, "fake_table") == 0 ? 16 : 4;
+  return *bytes > 4 || (counter && strcmp(name, counter) == 0) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 FAKE CUresult cuFuncGetName(const char** name, CUfunction function) {
   *name = ((Function*)function)->name;
@@ -265,6 +290,11 @@ FAKE CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offs
     sizes = *behind == ',' ? behind + 1 : behind;
   }
   return CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
+  (void)flags;
+  *stream = (CUstream)calloc(1, sizeof(Stream));
+  return CUDA_SUCCESS;
 }
 FAKE CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   (void)stream;
@@ -330,16 +360,31 @@ static CUresult compute(const char* name, void** parameters) {
   if (strstr(name, "beside")) data[place + (1 << 18)] = -1;
   return CUDA_SUCCESS;
 }
+/* Counts in its module's variable; puts that variable's own address there; or puts what was nowhere before. */
+static void write_variable(const char* name, void* variable) {
+  static uint64_t last = 0;
+  if (strstr(name, "point")) *(uint64_t*)variable = (uint64_t)variable + (strstr(name, "behind") ? 8 : 0);
+  if (strstr(name, "count")) *(uint32_t*)variable += strstr(name, "two") ? 2 : 1;
+  if (strstr(name, "vary")) *(uint64_t*)variable = ++last;
+}
 FAKE CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                              unsigned bz, unsigned shared, CUstream stream, void** parameters, void** extra) {
-  const double ms = ((Function*)function)->ms;
+  double ms = ((Function*)function)->ms;
+  Module* const module = (Module*)((Function*)function)->module;
+  const char* const counter = getenv("FAKE_GPU_COUNTER");
   const char* name = ((Function*)function)->name;
   const char* sleep_us = getenv("FAKE_GPU_SLEEP_US");
-  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
+  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)extra;
+  if (module->context != current) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream > CU_STREAM_PER_THREAD) __atomic_add_fetch(&((Stream*)stream)->launches, 1, __ATOMIC_RELAXED);
   if (strcmp(name, "regtune_checksum") == 0) sum_up(parameters);
   if (strstr(name, "regtune_compareIf")) compare(parameters, 1);
   if (strstr(name, "regtune_compareIh")) compare(parameters, 0);
-  if (strncmp(name, "fake_", 5) == 0 && compute(name, parameters) != CUDA_SUCCESS) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (strncmp(name, "fake_on_variable_", 17) == 0)
+    write_variable(name, module->variable);
+  else if (strncmp(name, "fake_", 5) == 0 && compute(name, parameters) != CUDA_SUCCESS)
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (counter && ms > 0) ms *= 1 + __atomic_fetch_add((uint32_t*)module->variable, 1, __ATOMIC_RELAXED);
   if (ms == 0) return CUDA_SUCCESS;
   clock_ms += ms * (1 + 0.0005 * (double)(launches++ % 7)); /* no two samples are quite the same */
   if (sleep_us) usleep((unsigned)atoi(sleep_us));

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "program.hpp"
+#include "scale_kernel.hpp"
 
 namespace regtune {
 namespace {
@@ -22,15 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kKernel = R"cuda(/*regtune
-sizes = { n = 4096 }
-block = 128
-grid = "ceil_div(n, block)"
-[args]
-in = { buffer = "n" }
-out = { buffer = "n", output = true }
-n = "n"
-*/
+// The smallest kernel's launch, and a kernel of many registers.
+const std::string kKernel = "/*regtune\n" + std::string(kScaleLaunch) + "*/\n" + R"cuda(
 extern "C" __global__ void sum(const float* in, float* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   float s = 0;

@@ -39,6 +39,7 @@ const std::vector<Names>& layers() {
        "cli_values",
        "compile_budget",
        "compiler_reply",
+       "data_file",
        "levers",
        "did_you_mean",
        "dynamic_library",
@@ -48,7 +49,6 @@ const std::vector<Names>& layers() {
        "expression",
        "from_ptx",
        "json_fields",
-       "npy",
        "nvcc_command",
        "occupancy_text",
        "option_groups",
@@ -74,11 +74,11 @@ const std::vector<Names>& layers() {
        "supervisor_socket",
        "injected_library"},
       // other people's interfaces and formats
-      {"cuda_status", "guess", "progress", "snapshot_plan", "subcommands", "tensor_map", "texture", "worker"},
+      {"cuda_status", "guess", "npy", "progress", "snapshot_plan", "subcommands", "tensor_map", "texture", "worker"},
       {"driver_library", "launch_description", "watched_program"},
       {"cli_help", "completion", "description_rules", "driver"},
-      {"buffer_init", "driver_memory", "driver_objects", "launch_data", "man_page", "options_page", "own_code",
-       "snapshot_memory", "toml_text"},
+      {"buffer_init", "driver_memory", "driver_objects", "launch_data", "man_page", "module_variables", "options_page",
+       "own_code", "snapshot_memory", "toml_text"},
       {"toml_reader"},
       {"captured_text", "exact_number", "toml_argument"},
       {"config_file", "toml_description"},
@@ -154,6 +154,7 @@ const std::vector<ThirdParty> kThirdParties{
     {"boost/", {"tuner/cli_options.cpp"}},
     {"toml++/", {"tuner/toml_library.hpp"}},
     {"lua.hpp", {"tuner/expression.cpp"}},
+    {"zstd.h", {"tuner/data_file.cpp"}},
     {"lua.h", {}},
     {"dlfcn.h", {"tuner/dynamic_library.cpp", "inject/driver_functions.hpp"}},
     {"link.h", {"tuner/dynamic_library.cpp"}},
@@ -297,9 +298,7 @@ TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
 // It is loaded into programs that nobody knows: no compiler, no cache and no command line go there with it.
 TEST(Layers, TheInjectedLibraryStandsOnFewFilesOfTheTuner) {
   const Names built{
-      "adopted_worker",  "device_sampling", "device_server",    "driver",          "driver_memory", "dynamic_library",
-      "element_type",    "from_ptx",        "interruption",     "measure_json",    "nvml",          "own_code",
-      "policy",          "record_json",     "snapshot_buffers", "snapshot_memory", "toolkit",       "worker",
+      "adopted_worker", "device_sampling", "device_server", "driver", "driver_memory", "dynamic_library", "element_type", "from_ptx", "interruption", "measure_json", "module_variables", "nvml", "own_code", "policy", "record_json", "snapshot_buffers", "snapshot_memory", "toolkit", "worker",
       "workload_message"};
   // Of these it takes types alone, whose functions are not linked in.
   const Names declared{"argument_plan", "bench",
@@ -352,7 +351,7 @@ TEST(Layers, EachThirdPartyEntersThroughItsOneFile) {
       for (const ThirdParty& third : kThirdParties)
         EXPECT_FALSE(header == third.header) << file.path << " includes \"" << header << "\" in quotes";
   }
-  for (const char* header : {"cuda.h", "nvrtc.h", "sqlite3.h", "boost/", "toml++/", "lua.hpp"})
+  for (const char* header : {"cuda.h", "nvrtc.h", "sqlite3.h", "boost/", "toml++/", "lua.hpp", "zstd.h"})
     EXPECT_GE(seen[header], 1) << header << ": is it spelled otherwise now?";
 }
 

@@ -112,11 +112,11 @@ TEST(Npy, ReadsDataWithoutTheHeader) {
   std::ofstream(folder / "a.npy", std::ios::binary)
       << npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }") << "abc";
   std::ofstream(folder / "a.bin", std::ios::binary) << "defg";
-  EXPECT_EQ(read_buffer_file(folder / "a.npy"), "abc");
-  EXPECT_EQ(read_buffer_file(folder / "a.bin"), "defg");
+  EXPECT_EQ(read_buffer_file(folder / "a.npy", 3), "abc");
+  EXPECT_EQ(read_buffer_file(folder / "a.bin", 4), "defg");
   for (const std::filesystem::path& path : {folder / "none.npy", folder / "none.bin", folder}) {
     try {
-      read_buffer_file(path);
+      read_buffer_file(path, 4);
       ADD_FAILURE() << path;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::file_not_found);

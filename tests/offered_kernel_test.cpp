@@ -29,7 +29,8 @@ TEST(OfferedKernel, WritesTheProgramsSourceWithItsHeaders) {
   EXPECT_EQ(text_of(written.file), "__global__ void k() {}\n");
   EXPECT_EQ(text_of(folder.path() / "factor.h"), "#define F 2\n");
   EXPECT_EQ(text_of(folder.path() / "a/b.h"), "b\n");
-  EXPECT_EQ(written.options, (std::vector<std::string>{"-DX", "-I" + folder.path().string()}));
+  EXPECT_EQ(written.options, std::vector<std::string>{"-DX"}) << "headers are found beside the source";
+  EXPECT_EQ(written.called, "scale.cu, compiled by the program");
 }
 
 TEST(OfferedKernel, WritesNoHeaderOutsideTheFolder) {
@@ -52,6 +53,10 @@ TEST(OfferedKernel, WritesNoHeaderOutsideTheFolder) {
 TEST(OfferedKernel, NamesASourceThatHasNoNameOfAFile) {
   const TemporaryFolder folder;
   EXPECT_EQ(write_program_source(source("", {}, {}), folder.path()).file, folder.path() / "kernel.cu");
+  EXPECT_EQ(write_program_source(source("", {}, {}), folder.path()).called,
+            "a source without a name, compiled by the program");
+  EXPECT_EQ(write_program_source(source("/tmp/cupy/x.cu", {}, {}), folder.path()).called,
+            "/tmp/cupy/x.cu, compiled by the program");
   EXPECT_EQ(write_program_source(source("program", {}, {}), folder.path()).file, folder.path() / "program.cu");
   EXPECT_EQ(write_program_source(source("/tmp/cupy/../x.cu", {}, {}), folder.path()).file, folder.path() / "x.cu");
 }

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "regtune/error.hpp"
-#include "shell.hpp"
 #include "store.hpp"
 #include "toolkit.hpp"
 #include "watched_app.hpp"
@@ -16,22 +15,11 @@ namespace {
 
 class WatchedApp : public WithWatchedApp {
  protected:
-  // regtune run [options] -- watched_app [arguments]
-  Ending watch(std::vector<std::string> options, const std::vector<std::string>& arguments) const {
-    options.insert(options.begin(), "run");
-    options.insert(options.end(), {"--", REGTUNE_WATCHED_APP});
-    options.insert(options.end(), arguments.begin(), arguments.end());
-    return program_.run(options);
-  }
   nlohmann::json watch_json(std::vector<std::string> options, const std::vector<std::string>& arguments) const {
     options.insert(options.end(), {"--json", "-o", "run.json", "--quiet"});
     const Ending ending = watch(options, arguments);
     EXPECT_EQ(ending.exit_code, 0) << ending.err;
     return nlohmann::json::parse(text_of(program_.folder() / "run.json"));
-  }
-  // As it runs by itself.
-  static Said unwatched(const std::string& arguments) {
-    return run(std::string(REGTUNE_WATCHED_APP) + " " + arguments);
   }
 };
 
@@ -101,6 +89,22 @@ TEST_F(WatchedApp, TunesWhatTheProgramCompilesItself) {
   EXPECT_TRUE(holds(program_.run({"verify", "scale"}).err, "was tuned inside " REGTUNE_WATCHED_APP));
 }
 
+TEST_F(WatchedApp, WhatIsStoredNamesTheSourceAsTheProgramDoes) {
+  const auto stored = [&] {
+    const std::vector<StoredRun> runs = Store::open(program_.cache()).list("scale");
+    return Store::open(program_.cache()).load(runs.at(0).id).value();
+  };
+  ASSERT_EQ(watch(short_tuning({"--record", "run.json"}), {"3"}).exit_code, 0);
+  const TuningRecord first = stored();
+  EXPECT_EQ(first.source_path, "scale.cu, compiled by the program");
+  EXPECT_EQ(first.options, std::vector<std::string>{"-DUNUSED=1"});
+  ASSERT_EQ(watch(short_tuning({}), {"3"}).exit_code, 0);
+  EXPECT_EQ(stored().source_hash, first.source_hash) << "a second tuning is of the same kernel";
+  const std::string scratch = (std::filesystem::temp_directory_path() / "regtune-").string();
+  for (const char* file : {"cache.db", "run.json"})
+    EXPECT_FALSE(holds(text_of(program_.folder() / file), scratch)) << file;
+}
+
 TEST_F(WatchedApp, TunesAtTheLaunchThatIsNamed) {
   const Ending ending = watch(short_tuning({"--launch", "3", "--record", "run.json"}), {"10"});
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
@@ -113,6 +117,33 @@ TEST_F(WatchedApp, TunesInTheProgramsOwnContext) {
   EXPECT_EQ(ending.out, unwatched("10").text) << "memory is put back";
   EXPECT_EQ(ending.err.find("was not tuned"), std::string::npos) << ending.err;
   EXPECT_EQ(Store::open(program_.cache()).list("scale").size(), 1u) << ending.err;
+}
+
+TEST_F(WatchedApp, AVariableThatTheKernelWritesIsPutBackBetweenLaunches) {
+  set("WATCHED_COUNTS", "1");
+  set("FAKE_GPU_COUNTER", "counter");
+  const std::string plain = unwatched("10").text;
+  ASSERT_TRUE(holds(plain, "counter 10")) << plain;
+  for (const char* where : {"--no-config", "--in-process"}) {
+    SCOPED_TRACE(where);
+    const Ending ending = watch(short_tuning({where, "--launch", "4"}), {"10"});
+    EXPECT_EQ(ending.exit_code, 0);
+    EXPECT_EQ(ending.out, plain) << "the program's own is as if nothing had happened";
+    EXPECT_EQ(ending.err.find("was not tuned"), std::string::npos) << ending.err;
+    // The launch that was caught found 3 there: four times as long as the first.
+    const std::vector<StoredRun> runs = Store::open(program_.cache()).list("scale");
+    ASSERT_EQ(runs.size(), 1u) << ending.err;
+    const TuningRecord stored = Store::open(program_.cache()).load(runs.back().id).value();
+    EXPECT_TRUE(stored.settings.restored);
+    for (const Trial& trial : stored.trials)
+      if (const auto* measured = std::get_if<Measurement>(&trial.outcome)) {
+        for (const Sample& sample : measured->confirmation) {
+          EXPECT_GT(sample.ms, 4);
+          EXPECT_LT(sample.ms, 8.1);
+        }
+      }
+    std::filesystem::remove(program_.cache());
+  }
 }
 
 TEST_F(WatchedApp, TunesWithASourceThatIsGiven) {

@@ -97,7 +97,7 @@ complete_ubuntu_22_04() {
 # set_up program|tests: what the build needs, or the tests too.
 set_up() {
   local packages=(g++ ninja-build libboost-program-options-dev libsqlite3-dev nlohmann-json3-dev libxxhash-dev
-    libfmt-dev liblua5.4-dev)
+    libfmt-dev liblua5.4-dev libzstd-dev)
   if [[ $1 == tests ]]; then
     packages+=(libgtest-dev libgmock-dev clang-format clang-tidy ccache pkg-config dpkg-dev python3)
     # The page of a report is looked at in a browser. Elsewhere that package is a snap, which a container cannot have.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "program.hpp"
+#include "shell.hpp"
 #include "toolkit.hpp"
 
 namespace regtune {
@@ -35,6 +36,18 @@ class WithWatchedApp : public testing::Test {
     const char* before = std::getenv(name.c_str());
     environment_.emplace(name, before ? before : "");
     setenv(name.c_str(), value.c_str(), 1);
+  }
+
+  // regtune run [options] -- watched_app [arguments]
+  Ending watch(std::vector<std::string> options, const std::vector<std::string>& arguments) const {
+    options.insert(options.begin(), "run");
+    options.insert(options.end(), {"--", REGTUNE_WATCHED_APP});
+    options.insert(options.end(), arguments.begin(), arguments.end());
+    return program_.run(options);
+  }
+  // As it runs by itself.
+  static Said unwatched(const std::string& arguments) {
+    return run(std::string(REGTUNE_WATCHED_APP) + " " + arguments);
   }
 
   Program program_{false};

@@ -388,6 +388,8 @@ TEST(Workload, ChecksDataFiles) {
   expect_error([&] { plan("int*", "16", "a.npy"); }, ErrorKind::bad_description, {line, "f4", "i4"});
   expect_error([&] { plan("float*", "17", "a.bin"); }, ErrorKind::bad_description, {line, "64 bytes", "68"});
   expect_error([&] { plan("float*", "16", "a.txt"); }, ErrorKind::bad_description, {line, ".npy or .bin"});
+  std::ofstream(folder / "b.bin.zst", std::ios::binary) << "not compressed";
+  expect_error([&] { plan("float*", "16", "b.bin.zst"); }, ErrorKind::bad_description, {"b.bin.zst", "Zstandard"});
   expect_error([&] { plan("float*", "16", "none.bin"); }, ErrorKind::file_not_found, {line, "none.bin"});
   expect_error([&] { plan("float*", "16", "."); }, ErrorKind::file_not_found, {line});
   fs::remove_all(folder);

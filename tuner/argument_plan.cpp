@@ -270,15 +270,15 @@ std::string ArgumentPlanner::array_bytes(const ArgumentDescription& argument) co
 std::string ArgumentPlanner::file_bytes(const ArgumentDescription& argument) const {
   const std::filesystem::path path = base_folder_ / argument.file;
   std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error)
+  if (!std::filesystem::is_regular_file(path, error))
     throw Error(ErrorKind::file_not_found, fmt::format("{}: there is no file {}; write its path relative to the "
                                                        "source's folder",
                                                        argument.origin.text, path.string()));
-  if (size > static_cast<std::uintmax_t>(kMostFileBytes))
+  const std::int64_t size = DataFile(path).bytes().value_or(0);
+  if (size > kMostFileBytes)
     refuse(argument.origin, fmt::format("{} holds {} bytes; a variable or structure takes at most {}; make it a buffer",
                                         path.string(), size, kMostFileBytes));
-  return read_buffer_file(path);
+  return read_buffer_file(path, kMostFileBytes);
 }
 
 // Field after field, each where C would put it unless an offset is written.

@@ -131,7 +131,7 @@ void check_data_file(const std::filesystem::path& path, const std::string& buffe
                 fmt::format("{}: there is no file {}; write its path relative to the source's folder", origin.text,
                             path.string()));
   }
-  if (path.extension() == ".npy") {
+  if (data_extension(path) == ".npy") {
     const NpyHeader header = read_npy_header(path);
     if (header.type != numpy_type(type)) {
       refuse(origin,
@@ -146,12 +146,14 @@ void check_data_file(const std::filesystem::path& path, const std::string& buffe
     }
     return;
   }
-  if (path.extension() != ".bin")
+  if (data_extension(path) != ".bin")
     refuse(origin,
-           fmt::format("{}: a data file ends in .npy or .bin; rename it, or save it with numpy.save", path.string()));
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  const auto wanted = static_cast<std::uintmax_t>(count * size_bytes(type));
-  if (error || bytes != wanted) {
+           fmt::format("{}: a data file ends in .npy or .bin, or in .zst behind that; rename it, or save it with "
+                       "numpy.save",
+                       path.string()));
+  const std::int64_t wanted = count * size_bytes(type);
+  const std::int64_t bytes = DataFile(path).bytes().value_or(wanted);
+  if (bytes != wanted) {
     refuse(origin,
            fmt::format(
                "{} holds {} bytes, and the buffer {} has {} ({} x {}); write the buffer's length so, or the file anew",

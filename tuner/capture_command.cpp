@@ -89,7 +89,7 @@ class Capture {
                     case_text(written, fmt::format("Launch {} of {} in {}, as it was captured.", request_.launch,
                                                    signature.display, request_.program.front())));
     note(source, side_file, written);
-    result_.written = WrittenCase{signature.display, side_file, source.file, data.count, data.bytes};
+    result_.written = WrittenCase{signature.display, side_file, source.file, data.count, data.bytes, data.stored_bytes};
   }
 
   CaseSource put_source(const Message* programs) const {
@@ -135,6 +135,8 @@ CaptureResult capture(const CaptureRequest& request, Progress& progress) {
 std::string capture_text(const CaptureRequest& request, const WrittenCase& written) {
   std::string text = fmt::format("wrote {}: launch {} of {}, {} data files of {} bytes", written.description.string(),
                                  request.launch, written.kernel, written.data_files, written.data_bytes);
+  if (written.stored_bytes < written.data_bytes)
+    text += fmt::format(", which take {} compressed", written.stored_bytes);
   if (!written.source.empty()) text += fmt::format(". regtune {} tunes it", request.folder.string());
   return text + "\n";
 }

@@ -31,6 +31,7 @@ struct WrittenCase {
   std::string source;  // its name in the folder; empty: it is not known
   int data_files = 0;
   std::int64_t data_bytes = 0;
+  std::int64_t stored_bytes = 0;  // that they take on the disk
 };
 
 struct CaptureResult {

@@ -55,6 +55,26 @@ void require_same_parameters(const CapturedLaunch& captured, const KernelSignatu
                             signature.display, signature.parameters.size(), theirs.size(), captured.program));
 }
 
+// In the program itself a launch writes where its pointers lead, and only what is known to be allocated is put back.
+// Pointers to the host's memory are among those that lead elsewhere, and are the user's to allow (--in-process).
+void require_what_can_be_put_back(const CapturedLaunch& captured, const KernelSignature& signature) {
+  const SnapshotPlan& memory = captured.memory;
+  int elsewhere = 0;
+  for (const KernelParameter& parameter : signature.parameters) {
+    const ParameterType type = parse_parameter_type(parameter.type);
+    const std::uint64_t address = word_at(memory.parameter_block, parameter.offset_bytes);
+    // Where a range ends, a loop does.
+    const bool leads_elsewhere = type.pointer && !type.pointee_const && address != 0 && !points_into(memory, address) &&
+                                 !points_into(memory, address - 1);
+    if (leads_elsewhere && ++elsewhere > captured.host_pointers)
+      throw Error(ErrorKind::bad_launch,
+                  fmt::format("parameter {} of {} points to {:#x}, in none of the program's allocations on the GPU (a "
+                              "variable of a module?): what launches write there could not be put back; leave out "
+                              "--in-process",
+                              parameter.name, signature.display, address));
+  }
+}
+
 std::vector<SnapshotVariable> filled_variables(const CapturedLaunch& captured,
                                                const std::vector<CubinVariable>& wanted) {
   if (wanted.empty()) return {};
@@ -111,6 +131,7 @@ Sizes sizes_of_launch(const LaunchShape& shape, std::string_view block, const st
 WorkloadPlan captured_workload(const CapturedLaunch& captured, const KernelSignature& signature,
                                const std::vector<CubinVariable>& variables) {
   require_same_parameters(captured, signature);
+  if (captured.context != nullptr) require_what_can_be_put_back(captured, signature);
   WorkloadPlan plan;
   plan.shapes = {captured.shape};
   plan.cooperative = captured.is_cooperative;

@@ -7,9 +7,12 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "buffer_init.hpp"
+#include "data_file.hpp"
 #include "description_text.hpp"
 #include "key.hpp"
 #include "npy.hpp"
@@ -22,6 +25,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kPieceBytes = 16 << 20;
 constexpr std::size_t kAddressBytes = 8;
+// What is smaller saves no disk worth a file that NumPy cannot open by itself.
+constexpr std::int64_t kWorthCompressing = 64 << 10;
 
 // The bytes of a buffer, piece by piece; `visit` gets each with where it begins.
 void read_pieces(const SnapshotPlan& memory, const CaseBuffer& buffer,
@@ -71,27 +76,98 @@ std::string content_of(const SnapshotPlan& memory, const CaseBuffer& buffer) {
   return hash.hex();
 }
 
-// "p.8" -> "p.8.npy"; whatever a file's name should not hold is an underscore.
-std::string file_name(std::string name, const std::string& extension, std::set<std::string>& taken) {
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
-  std::string file = name + extension;
-  for (int i = 2; !taken.insert(file).second; ++i) file = fmt::format("{}-{}{}", name, i, extension);
-  return file;
-}
-
 [[noreturn]] void refuse_file(const fs::path& file) {
   throw Error(ErrorKind::usage, fmt::format("{} cannot be written; name a folder with room by -o", file.string()));
 }
 
-void write_buffer(const SnapshotPlan& memory, const CaseBuffer& buffer, const fs::path& file) {
-  std::ofstream out(file, std::ios::binary);
-  out << npy_header(numpy_type(buffer.type), buffer.bytes / size_bytes(buffer.type));
-  read_pieces(memory, buffer, [&](std::int64_t, std::string_view piece) {
-    out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
-  });
-  if (!out.flush()) refuse_file(file);
+using PieceVisitor = std::function<void(std::string_view)>;
+
+// What goes into one file: whoever reads it says it piece by piece, as often as he is asked.
+struct FileContent {
+  std::string name;  // "in"
+  std::string extension;
+  std::int64_t bytes = 0;  // with the header
+  std::function<void(const PieceVisitor&)> read;
+};
+
+struct WrittenFile {
+  std::string name;
+  std::int64_t bytes = 0;
+};
+
+// Empty: that would be no smaller, and nothing is left behind.
+std::optional<WrittenFile> write_compressed(const FileContent& content, const fs::path& folder) {
+  const std::string name = content.name + content.extension + ".zst";
+  std::optional<std::int64_t> written;
+  {
+    CompressedFile file(folder / name, content.bytes);
+    content.read([&](std::string_view piece) { file.write(piece); });
+    written = file.finish();
+  }
+  if (!written) refuse_file(folder / name);
+  if (*written < content.bytes) return WrittenFile{name, *written};
+  fs::remove(folder / name);
+  return {};
 }
+
+WrittenFile write_content(const FileContent& content, const fs::path& folder) {
+  if (content.bytes >= kWorthCompressing)
+    if (auto compressed = write_compressed(content, folder)) return *compressed;
+  const fs::path file = folder / (content.name + content.extension);
+  std::ofstream out(file, std::ios::binary);
+  content.read([&](std::string_view piece) { out.write(piece.data(), static_cast<std::streamsize>(piece.size())); });
+  if (!out.flush()) refuse_file(file);
+  return {content.name + content.extension, content.bytes};
+}
+
+FileContent content_of_file(const SnapshotPlan& memory, const CaseBuffer& buffer) {
+  const std::string header = npy_header(numpy_type(buffer.type), buffer.bytes / size_bytes(buffer.type));
+  return {buffer.name, ".npy", static_cast<std::int64_t>(header.size()) + buffer.bytes,
+          [&memory, &buffer, header](const PieceVisitor& visit) {
+            visit(header);
+            read_pieces(memory, buffer, [&](std::int64_t, std::string_view piece) { visit(piece); });
+          }};
+}
+
+FileContent content_of_file(const CaseBytes& value) {
+  return {value.name, ".bin", static_cast<std::int64_t>(value.bytes.size()),
+          [&value](const PieceVisitor& visit) { visit(value.bytes); }};
+}
+
+// The files of a folder, one for each content.
+class DataFiles {
+ public:
+  explicit DataFiles(const fs::path& folder) : folder_(folder) {}
+
+  // `hash`: of the content. The file's name.
+  std::string put(const std::string& hash, FileContent content, std::int64_t data_bytes) {
+    std::string& file = file_of_[content.extension + hash];
+    if (!file.empty()) return file;
+    content.name = free_name(content.name);
+    const WrittenFile written = write_content(content, folder_);
+    ++files_.count;
+    files_.bytes += data_bytes;
+    files_.stored_bytes += written.bytes;
+    return file = written.name;
+  }
+
+  CaseFiles files() const { return files_; }
+
+ private:
+  // "p.8" -> "p.8"; whatever a file's name should not hold is an underscore.
+  std::string free_name(std::string name) {
+    for (char& c : name)
+      if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
+    std::string free = name;
+    for (int i = 2; !taken_.insert(free).second; ++i) free = fmt::format("{}-{}", name, i);
+    return free;
+  }
+
+  const fs::path& folder_;
+  std::map<std::string, std::string> file_of_;
+  std::set<std::string> taken_;
+  CaseFiles files_;
+};
 
 }  // namespace
 
@@ -116,29 +192,17 @@ CaseFiles write_case_data(CapturedCase& captured, const SnapshotPlan& memory, co
   for (const CaseBuffer& buffer : captured.buffers) contents.push_back(content_of(memory, buffer));
   std::error_code ignored;
   fs::create_directories(folder, ignored);
-  CaseFiles files;
-  std::set<std::string> taken;
-  std::map<std::string, std::string> file_of;  // by content
+  DataFiles files(folder);
   for (std::size_t i = 0; i < contents.size(); ++i) {
     const CaseBuffer& buffer = captured.buffers[i];
-    std::string& file = file_of[contents[i]];
-    if (file.empty()) {
-      file = file_name(buffer.name, ".npy", taken);
-      write_buffer(memory, buffer, folder / file);
-      ++files.count;
-      files.bytes += buffer.bytes;
-    }
+    const std::string file = files.put(contents[i], content_of_file(memory, buffer), buffer.bytes);
     described(captured.description, buffer).init = "file:" + file;
   }
-  for (const CaseBytes& value : captured.bytes) {
-    const std::string file = file_name(value.name, ".bin", taken);
-    write_case_file(folder / file, value.bytes);
-    ++files.count;
-    files.bytes += static_cast<std::int64_t>(value.bytes.size());
-    LaunchDescription& description = captured.description;
-    (value.of_variable ? description.globals : description.arguments).at(value.argument).file = file;
-  }
-  return files;
+  LaunchDescription& description = captured.description;
+  for (const CaseBytes& value : captured.bytes)
+    (value.of_variable ? description.globals : description.arguments).at(value.argument).file =
+        files.put(content_hash(value.bytes), content_of_file(value), static_cast<std::int64_t>(value.bytes.size()));
+  return files.files();
 }
 
 std::string case_text(const CapturedCase& captured, const std::string& head) {

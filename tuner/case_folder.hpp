@@ -1,7 +1,8 @@
 #pragma once
 // The files of a captured launch: each buffer as .npy, one file for all that hold the same, values that are too long
-// for text as .bin, and the description that names them. Refuses a folder that holds something already, and memory that
-// holds addresses of the program's own: nobody could tell what they point to in another process.
+// for text as .bin, compressed (.zst) where that makes a large one smaller, and the description that names them.
+// Refuses a folder that holds something already, and memory that holds addresses of the program's own: nobody could
+// tell what they point to in another process.
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -12,8 +13,9 @@
 namespace regtune {
 
 struct CaseFiles {
-  int count = 0;  // of data
-  std::int64_t bytes = 0;
+  int count = 0;                  // of data
+  std::int64_t bytes = 0;         // of data, as the kernel has it
+  std::int64_t stored_bytes = 0;  // that the files take
 };
 
 // Throws Error(usage) where it is no folder, or not empty.

@@ -83,8 +83,6 @@ CaseSource keep_program_source(const Message& source, const fs::path& folder) {
   ProgramSourceFile written = write_program_source(source, folder);
   const std::string name = source_name(written.file);
   if (written.file.filename() != name) fs::rename(written.file, folder / name);
-  // The headers lie beside the source, where they are looked for anyway.
-  std::erase(written.options, "-I" + folder.string());
   return {name, std::move(written.options), {}, {}};
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <set>
 
+#include "cubin.hpp"
 #include "device_code_cu.hpp"
 #include "device_worker.hpp"
 #include "record_json.hpp"
@@ -48,6 +49,18 @@ std::vector<ElementType> element_types(const WorkloadPlan& plan) {
     for (const SnapshotRange& range : plan.snapshot->ranges) types.insert(range.type);
   }
   return {types.begin(), types.end()};
+}
+
+// What a kernel of this code may write beside its buffers; nothing where only a test could launch it.
+std::vector<CubinVariable> variables_of(const std::string& code) {
+  std::vector<CubinVariable> variables;
+  try {
+    variables = read_cubin(code).variables;
+  } catch (const Error&) {
+    variables.clear();
+  }
+  std::erase_if(variables, [](const CubinVariable& variable) { return variable.is_constant; });
+  return variables;
 }
 
 constexpr const char* kPurposes[] = {"fill", "compare", "show"};
@@ -202,12 +215,20 @@ void Device::restart(const std::string& why) {
 // Nothing when it is loaded, else why the driver refused it.
 std::optional<Shot> Device::load(const Candidate& candidate) {
   if (loaded_.contains(candidate.id)) return {};
+  Message variables = Message::array();
+  double variable_bytes = 0;
+  for (const CubinVariable& variable : variables_of(candidate.cubin)) {
+    variables.push_back(variable.name);
+    variable_bytes += static_cast<double>(variable.bytes);
+  }
+  variables_ms_ = std::max(variables_ms_, variable_bytes / kCopiedBytesPerMs);
   const Message reply = ask({{"do", "load"},
                              {"id", candidate.id},
                              {"kernel", candidate.kernel},
                              {"cubin", binary(candidate.cubin)},
+                             {"variables", variables},
                              {"shape", candidate.shape}},
-                            kStartLimitMs);
+                            kStartLimitMs + variables_ms_);
   if (reply.contains("refused")) return NotLaunchable{reply.at("refused").get<std::string>()};
   if (!reply.contains("ok")) {
     restart("loading it failed");
@@ -232,7 +253,7 @@ Message Device::ask_of_reference(Message request) {
   request["id"] = reference_->id;
   // There are several launches in it; each may take up to the limit of one in the worst case, but all after the first
   // are as short as that.
-  const Message reply = ask(request, 4 * (timeout_ms_ + captured_ms_) + 10000);
+  const Message reply = ask(request, 4 * (timeout_ms_ + moving_ms()) + 10000);
   if (reply.contains("refused")) fail(reply.at("refused").get<std::string>());
   if (reply.contains("faulted")) fail(reply.at("faulted").get<std::string>());
   if (reply.contains("timed_out")) fail(fmt::format("it takes longer than --timeout {:.0f} s", timeout_ms_ / 1000));
@@ -240,7 +261,9 @@ Message Device::ask_of_reference(Message request) {
 }
 
 double Device::run_reference() {
-  return ask_of_reference({{"do", "reference"}}).at("gpu_ms");
+  const Message reply = ask_of_reference({{"do", "reference"}});
+  written_variables_ = reply.at("written_variables").get<std::map<std::string, bool>>();
+  return reply.at("gpu_ms");
 }
 
 ReferenceRun Device::run_warm_up(double ms) {
@@ -277,7 +300,7 @@ ReferenceRun Device::warm_up(double ms) {
 
 Shot Device::launch(const char* what, const Candidate& candidate) {
   if (auto refused = load(candidate)) return *refused;
-  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_ + captured_ms_);
+  const Message reply = ask({{"do", what}, {"id", candidate.id}}, timeout_ms_ + moving_ms());
   if (reply.contains("clocks")) {
     const Message& clocks = reply.at("clocks");
     clock_readings_.push_back({clocks.at("sm_mhz"), clocks.at("throttled_by"), clocks.at("cost_us")});

@@ -56,12 +56,17 @@ class Device final : public Bench {
   // Gigabytes per second that a copy on the device reads and writes; 0 when it cannot be measured. After prepare().
   double copy_bandwidth();
 
+  // The variables of its module that the reference writes, by name; false: another value each time, and so compared
+  // with nothing.
+  const std::map<std::string, bool>& written_variables() const { return written_variables_; }
+
   // How often the child was replaced.
   int restarts() const { return restarts_; }
 
  private:
   Channel& channel() { return application_ ? *application_ : worker_->channel(); }
   std::string how_it_ended();
+  double moving_ms() const { return captured_ms_ + variables_ms_; }
   Message ask(const Message& request, double limit_ms);
   void start();
   Message ask_for_plan();
@@ -83,11 +88,13 @@ class Device final : public Bench {
   int captured_file_ = -1;      // of a captured launch; -1: none
   bool in_new_layout_ = false;  // the child is a program that was started anew
   double timeout_ms_ = 10000;
-  double captured_ms_ = 0;  // what moving all of a captured launch's memory to or from the host may take
+  double captured_ms_ = 0;   // what moving all of a captured launch's memory to or from the host may take
+  double variables_ms_ = 0;  // likewise, all variables of a module
   std::optional<Candidate> reference_;
   double warm_up_ms_ = 0;                      // how long the reference was launched for; 0: not yet
   std::optional<ReferenceRun> reference_run_;  // the first warm-up; later ones go on as it did
   std::map<int, bool> loaded_;
+  std::map<std::string, bool> written_variables_;
   int restarts_ = 0;
   std::vector<ClockReading> clock_readings_;
 };

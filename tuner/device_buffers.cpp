@@ -15,6 +15,8 @@ namespace {
 // Before and behind each buffer. A loop that runs one block too far is still within it.
 constexpr std::int64_t kGuardBytes = 4096;
 
+constexpr std::int64_t kFilePieceBytes = 4 << 20;
+
 // As device_code.cu declares it.
 struct Damage {
   unsigned long long before = 0;
@@ -187,8 +189,7 @@ void DeviceBuffers::fill(Buffer& buffer, const Message& parameter) {
   if (buffer.output) require(driver_.allocate(bytes, buffer.reference), doing);
   auto kind = parameter.at("init").get<int>();
   if (const auto init = static_cast<BufferInit::Kind>(kind); init == BufferInit::Kind::file) {
-    const std::string data = read_data(parameter.at("path"), buffer);
-    require(driver_.copy_to_device(buffer.address, data.data(), static_cast<std::int64_t>(data.size())), doing);
+    copy_file(parameter.at("path"), buffer);
   } else if (init == BufferInit::Kind::zeros) {
     require(driver_.fill_bytes_async(buffer.address, 0, bytes), "filling " + buffer.name);
   } else {
@@ -205,13 +206,24 @@ void DeviceBuffers::fill(Buffer& buffer, const Message& parameter) {
   require(driver_.synchronize(), "making the data of " + buffer.name);
 }
 
-std::string DeviceBuffers::read_data(const std::string& path, const Buffer& buffer) {
-  std::string data = read_buffer_file(path);
-  if (static_cast<std::int64_t>(data.size()) != buffer.bytes)
+// Piece by piece: the host may have less memory than the GPU.
+void DeviceBuffers::copy_file(const std::string& path, const Buffer& buffer) const {
+  DataFile file = buffer_file(path);
+  std::string piece(static_cast<std::size_t>(kFilePieceBytes), '\0');
+  std::int64_t done = 0;
+  while (const std::int64_t got = file.read(piece.data(), kFilePieceBytes)) {
+    if (got > buffer.bytes - done) {
+      done = -1;
+      break;
+    }
+    require(driver_.copy_to_device(buffer.address + static_cast<DeviceAddress>(done), piece.data(), got),
+            fmt::format("copying {} to {}", path, buffer.name));
+    done += got;
+  }
+  if (done != buffer.bytes)
     throw Error(ErrorKind::bad_description,
-                fmt::format("{}: holds {} bytes of data, and {} takes {}; did the file change?", path, data.size(),
-                            buffer.name, buffer.bytes));
-  return data;
+                fmt::format("{}: holds {} data than the {} bytes of {}; did the file change?", path,
+                            done < 0 ? "more" : "less", buffer.bytes, buffer.name));
 }
 
 void DeviceBuffers::restore() {

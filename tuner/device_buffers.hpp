@@ -62,7 +62,7 @@ class DeviceBuffers final : public LaunchData {
   Value handle_of(const Message& described, std::size_t& next_buffer);
   void encode_map(const Message& described, void* place) const;
   static Buffer described(const Message& parameter);
-  static std::string read_data(const std::string& path, const Buffer& buffer);
+  void copy_file(const std::string& path, const Buffer& buffer) const;
   void refuse_what_does_not_fit() const;
   void fill(Buffer& buffer, const Message& parameter);
   void guard(const Buffer& buffer) const;

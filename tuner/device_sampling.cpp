@@ -67,7 +67,8 @@ Message DeviceSampling::load(const Message& request) {
     driver_.unload(loaded);
     return std::move(*refusal);
   }
-  candidates_[id] = {loaded, shape, {}};
+  candidates_[id] = {
+      loaded, shape, {}, variables_.read(loaded, request.value("variables", std::vector<std::string>()))};
   return {{"ok", true}};
 }
 
@@ -106,6 +107,11 @@ std::optional<Message> DeviceSampling::cut_to_resident(const LoadedKernel& loade
   return {};
 }
 
+void DeviceSampling::restore(Loaded& candidate) {
+  data_.restore();
+  variables_.restore(candidate.variables);
+}
+
 CudaStatus DeviceSampling::launch(const Loaded& candidate) const {
   if (cooperative_) return driver_.launch_cooperative(candidate.kernel, candidate.shape, data_.parameters());
   if (cluster_ && !cluster_->declared)
@@ -116,6 +122,7 @@ CudaStatus DeviceSampling::launch(const Loaded& candidate) const {
 Message DeviceSampling::unload(int id) {
   if (const auto found = candidates_.find(id); found != candidates_.end()) {
     if (found->second.graph.executable) driver_.destroy(found->second.graph);
+    variables_.release(found->second.variables);
     driver_.unload(found->second.kernel);
     candidates_.erase(found);
   }
@@ -174,13 +181,14 @@ DeviceSampling::Timed DeviceSampling::time_graph(Loaded& candidate) {
 }
 
 DeviceSampling::Timed DeviceSampling::time_warm(Loaded& candidate) {
-  if (restored_) data_.restore();
+  if (restored_) restore(candidate);
   return mode_ == SampleMode::graph ? time_graph(candidate) : time_launches(candidate, launches_);
 }
 
 // The author's code on its own data: what it leaves is the reference, and whether it can be launched again and again.
 std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
-  data_.restore();
+  variables_.forget_reference();
+  restore(candidate);
   if (const Timed first = time_launches(candidate, 1); first.failure) return first.failure;
   if (const std::string damage = data_.damage(); !damage.empty())
     throw Error(
@@ -190,6 +198,7 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
                     "the line",
                     damage));
   data_.keep_as_reference();
+  variables_.keep_as_reference(candidate.variables);
   // A second launch on what the first left: a difference means that the kernel reads what it writes, so
   // each timed launch needs the initial data; or that it never gives the same result twice.
   if (Timed second = time_launches(candidate, 1); second.failure) {
@@ -197,23 +206,24 @@ std::optional<Message> DeviceSampling::run_first(Loaded& candidate) {
       told = "in its second launch, which finds what the first one left: " + told.get<std::string>();
     return second.failure;
   }
-  restored_ = !data_.differences(true).empty();
+  restored_ = !data_.differences(true).empty() || !variables_.differences(candidate.variables).empty();
   if (!restored_) return {};
-  data_.restore();
+  restore(candidate);
   if (const Timed again = time_launches(candidate, 1); again.failure) return again.failure;
   if (const std::string beyond = data_.differences(false); !beyond.empty())
     throw Error(ErrorKind::bad_description,
                 fmt::format("the author's own code gives another result each time ({}); atomics on floating-point "
                             "numbers do that. Say what is close enough: {}",
                             beyond, data_.example_of_tolerance()));
+  variables_.leave_out_what_varies(candidate.variables);
   return {};
 }
 
 // `ms`: of the last launch.
-std::optional<Message> DeviceSampling::launch_for(double wanted_ms, const Loaded& candidate, double& ms) {
+std::optional<Message> DeviceSampling::launch_for(double wanted_ms, Loaded& candidate, double& ms) {
   double launched_ms = 0;
   for (int i = 0; i == 0 || (i < kMostLaunches && launched_ms < wanted_ms); ++i) {
-    if (restored_) data_.restore();
+    if (restored_) restore(candidate);
     const Timed timed = time_launches(candidate, 1);
     if (timed.failure) return timed.failure;
     ms = timed.ms;
@@ -249,12 +259,12 @@ std::optional<Message> DeviceSampling::choose_way(Loaded& candidate, double& ms)
 
 // What one launch is timed as that does nothing, in the place where samples of one launch stand: behind a restoring of
 // buffers or a flush.
-void DeviceSampling::measure_timer() {
+void DeviceSampling::measure_timer(Loaded& candidate) {
   std::vector<double> times;
   std::vector<void*> none;
   for (int i = 0; i < kEmptyLaunches; ++i) {
     if (restored_)
-      data_.restore();
+      restore(candidate);
     else
       flush();
     require(driver_.start_timer(), "recording an event");
@@ -277,7 +287,7 @@ Message DeviceSampling::reference(int id) {
   const double gpu_ms_before = gpu_ms_;
   if (auto failed = run_first(candidates_.at(id))) return *failed;
   if (never_restore_) restored_ = false;
-  return {{"gpu_ms", gpu_ms_ - gpu_ms_before}};
+  return {{"gpu_ms", gpu_ms_ - gpu_ms_before}, {"written_variables", variables_.written()}};
 }
 
 Message DeviceSampling::warm_up(const Message& request) {
@@ -294,7 +304,7 @@ Message DeviceSampling::warm_up(const Message& request) {
   if (auto failed = launch_for(request.at("for_ms"), candidate, ms)) return *failed;
   if (!as_before) {
     if (auto failed = choose_way(candidate, ms)) return *failed;
-    measure_timer();
+    measure_timer(candidate);
   }
   return {{"ms", ms},
           {"launches_per_sample", launches_},
@@ -307,17 +317,20 @@ Message DeviceSampling::warm_up(const Message& request) {
 }
 
 Message DeviceSampling::check(int id) {
-  data_.restore();
-  const Timed timed = time_launches(candidates_.at(id), 1);
+  Loaded& candidate = candidates_.at(id);
+  restore(candidate);
+  const Timed timed = time_launches(candidate, 1);
   if (timed.failure) return *timed.failure;
   if (const std::string damage = data_.damage(); !damage.empty()) return {{"wrong", damage}};
   if (const std::string found = data_.differences(false); !found.empty()) return {{"wrong", found}};
+  if (const std::string found = variables_.differences(candidate.variables); !found.empty()) return {{"wrong", found}};
   return reply_with_time(timed);
 }
 
 Message DeviceSampling::launch_once(int id) {
-  data_.restore();
-  return reply_with_time(time_launches(candidates_.at(id), 1));
+  Loaded& candidate = candidates_.at(id);
+  restore(candidate);
+  return reply_with_time(time_launches(candidate, 1));
 }
 
 Message DeviceSampling::sample(int id) {
@@ -334,9 +347,10 @@ Message DeviceSampling::sample_cold(int id) {
                 fmt::format("flushing the L2 cache takes {} MiB of the GPU's memory, and they are not free beside the "
                             "buffers; choose smaller sizes with --set",
                             2 * l2_bytes_ >> 20));
-  if (restored_) data_.restore();
+  Loaded& candidate = candidates_.at(id);
+  if (restored_) restore(candidate);
   flush();
-  return reply_with_time(time_launches(candidates_.at(id), 1));
+  return reply_with_time(time_launches(candidate, 1));
 }
 
 Message DeviceSampling::copy_bandwidth() const {

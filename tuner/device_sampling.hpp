@@ -9,6 +9,7 @@
 #include "bench.hpp"
 #include "driver.hpp"
 #include "launch_data.hpp"
+#include "module_variables.hpp"
 #include "nvml.hpp"
 #include "worker.hpp"
 #include "workload.hpp"
@@ -19,7 +20,7 @@ class DeviceSampling {
  public:
   // All outlive it. `l2_bytes`: of the GPU's L2 cache.
   DeviceSampling(const Driver& driver, LaunchData& data, const NvmlClocks& clocks, std::int64_t l2_bytes)
-      : driver_(driver), data_(data), clocks_(clocks), l2_bytes_(l2_bytes) {}
+      : driver_(driver), data_(data), variables_(driver), clocks_(clocks), l2_bytes_(l2_bytes) {}
 
   // After the buffers were made: takes what is left of the memory for flushing L2. Without it there are no cold
   // samples.
@@ -56,6 +57,7 @@ class DeviceSampling {
     LoadedKernel kernel;
     LaunchShape shape;
     LaunchGraph graph;
+    ModuleVariables::OfCode variables;
   };
 
   // The time of one launch, or the reply that says why there is none.
@@ -66,21 +68,23 @@ class DeviceSampling {
   std::optional<Message> why_no_cluster_fits(const LoadedKernel& loaded, const LaunchShape& shape) const;
   std::optional<Message> cut_to_resident(const LoadedKernel& loaded, LaunchShape& shape) const;
   CudaStatus launch(const Loaded& candidate) const;
+  void restore(Loaded& candidate);
   Timed time_launches(const Loaded& candidate, int launches);
   Timed time_graph(Loaded& candidate);
   Timed time_warm(Loaded& candidate);
   Timed stop_and_read(int launches);
   std::optional<Message> make_graph(Loaded& candidate);
   std::optional<Message> run_first(Loaded& candidate);
-  std::optional<Message> launch_for(double wanted_ms, const Loaded& candidate, double& ms);
+  std::optional<Message> launch_for(double wanted_ms, Loaded& candidate, double& ms);
   std::optional<Message> choose_way(Loaded& candidate, double& ms);
-  void measure_timer();
+  void measure_timer(Loaded& candidate);
   void flush() const;
   void read_clocks();
   Message reply_with_time(const Timed& timed);
 
   const Driver& driver_;
   LaunchData& data_;
+  ModuleVariables variables_;
   const NvmlClocks& clocks_;
   std::int64_t l2_bytes_;
   DeviceAddress flushed_ = 0;  // twice the size of L2; 0: no memory for it

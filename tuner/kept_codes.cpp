@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "scratch_folder.hpp"
+
 namespace regtune {
 
 KeptCodes::KeptCodes(Store* store, const CompileUnit& unit, const CompilerIdentity& compiler)
@@ -30,7 +32,9 @@ std::optional<CompiledCode> KeptCodes::first(Way way) {
 }
 
 void KeptCodes::keep_first(Way way, const CompiledCode& code) {
-  if (store_) store_->keep_source(key(way, ""), {code.cubin, code.lowered_names, code.log, code.seconds});
+  if (store_)
+    store_->keep_source(key(way, ""),
+                        {code.cubin, code.lowered_names, without_scratch_folders(code.log), code.seconds});
 }
 
 std::optional<BuildCode> KeptCodes::find(Way way, const std::string& kernel, const Build& build) {

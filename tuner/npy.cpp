@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <optional>
 
 #include "regtune/error.hpp"
@@ -147,7 +146,7 @@ void read_type(const std::string& descr, const std::string& name, NpyHeader& hea
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const std::string& name) {
+NpyHeader parse_npy_header(std::string_view head, std::optional<std::int64_t> file_bytes, const std::string& name) {
   if (!head.starts_with(magic) || head.size() < 12)
     refuse(name, "not a .npy file; save it with numpy.save, or name raw data .bin");
   const auto byte = [&](std::size_t at) { return std::size_t{static_cast<unsigned char>(head[at])}; };
@@ -168,28 +167,21 @@ NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const
   header.data_offset = static_cast<std::int64_t>(begin + length);
   std::int64_t expected = 0;
   if (__builtin_mul_overflow(header.count, header.element_bytes, &expected) ||
-      __builtin_add_overflow(expected, header.data_offset, &expected) || expected != file_bytes) {
+      __builtin_add_overflow(expected, header.data_offset, &expected) || file_bytes.value_or(expected) != expected) {
     refuse(name,
            fmt::format(
                "holds {} bytes of data where its header promises {} elements of {} bytes; write it with numpy.save",
-               file_bytes - header.data_offset, header.count, header.element_bytes));
+               file_bytes ? std::to_string(*file_bytes - header.data_offset) : "fewer", header.count,
+               header.element_bytes));
   }
   return header;
 }
 
 NpyHeader read_npy_header(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  DataFile file(path);
   std::string head(max_head_bytes, '\0');
-  std::ifstream file;
-  // Only a regular file has a size here; opening a pipe would wait for ever.
-  if (!error) file.open(path, std::ios::binary);
-  if (!file.is_open() || file.read(head.data(), static_cast<std::streamsize>(head.size())).bad()) {
-    throw Error(ErrorKind::file_not_found,
-                fmt::format("{}: cannot be read; check the path and its permissions", path.string()));
-  }
-  head.resize(static_cast<std::size_t>(file.gcount()));
-  return parse_npy_header(head, static_cast<std::int64_t>(bytes), path.string());
+  head.resize(static_cast<std::size_t>(file.read(head.data(), static_cast<std::int64_t>(head.size()))));
+  return parse_npy_header(head, file.bytes(), path.string());
 }
 
 std::string npy_header(std::string_view type, std::int64_t count) {
@@ -206,20 +198,22 @@ std::string npy_header(std::string_view type, std::int64_t count) {
   return header + dictionary;
 }
 
-std::string read_buffer_file(const std::filesystem::path& path) {
-  const std::int64_t offset = path.extension() == ".npy" ? read_npy_header(path).data_offset : 0;
-  std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  std::string data(error ? 0
-                         : static_cast<std::size_t>(bytes) -
-                               std::min(static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes)),
-                   '\0');
-  std::ifstream file;
-  if (!error) file.open(path, std::ios::binary);
-  file.seekg(offset);
-  if (!file.is_open() || !file.read(data.data(), static_cast<std::streamsize>(data.size()))) {
-    throw Error(ErrorKind::file_not_found,
-                fmt::format("{}: cannot be read; check the path and its permissions", path.string()));
+DataFile buffer_file(const std::filesystem::path& path) {
+  const std::int64_t offset = data_extension(path) == ".npy" ? read_npy_header(path).data_offset : 0;
+  DataFile file(path);
+  std::string skipped(static_cast<std::size_t>(offset), '\0');
+  file.read(skipped.data(), offset);
+  return file;
+}
+
+std::string read_buffer_file(const std::filesystem::path& path, std::int64_t most_bytes) {
+  DataFile file = buffer_file(path);
+  std::string data;
+  std::string piece(max_head_bytes, '\0');
+  while (const std::int64_t got = file.read(piece.data(), static_cast<std::int64_t>(piece.size()))) {
+    if (got > most_bytes - static_cast<std::int64_t>(data.size()))
+      refuse(path.string(), fmt::format("holds more than {} bytes of data; make it a buffer", most_bytes));
+    data.append(piece, 0, static_cast<std::size_t>(got));
   }
   return data;
 }

@@ -52,7 +52,9 @@ Message ask(Channel& program, const Message& request) {
 
 ProgramSourceFile write_program_source(const Message& source, const std::filesystem::path& folder) {
   ProgramSourceFile written;
-  std::string name = std::filesystem::path(source.at("name").get<std::string>()).filename().string();
+  const auto given = source.at("name").get<std::string>();
+  written.called = (given.empty() ? "a source without a name" : given) + ", compiled by the program";
+  std::string name = std::filesystem::path(given).filename().string();
   if (name.empty()) name = "kernel.cu";
   if (std::filesystem::path(name).extension().empty()) name += ".cu";
   for (const Message& header : source.at("headers"))
@@ -67,7 +69,6 @@ ProgramSourceFile write_program_source(const Message& source, const std::filesys
     else if (!names_architecture(options[i]))
       written.options.push_back(options[i]);
   }
-  if (!source.at("headers").empty()) written.options.push_back("-I" + folder.string());
   return written;
 }
 

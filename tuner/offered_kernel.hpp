@@ -11,10 +11,11 @@
 
 namespace regtune {
 
-// What a program told its NVRTC, written into `folder`: the source and its headers. `options`: without the
-// architecture, which is the GPU's.
+// What a program told its NVRTC, written into `folder`: the source, and its headers beside it, where a compiler looks
+// for them. `called`: by the program, for people. `options`: without the architecture, which is the GPU's.
 struct ProgramSourceFile {
   std::filesystem::path file;
+  std::string called;  // "scale.cu, compiled by the program"
   std::vector<std::string> options;
 };
 // Throws Error(internal) where the folder cannot be written.

@@ -127,6 +127,7 @@ class Watch {
     } else if (const Message* const program_source = awaited_.program_source(kernel.name)) {
       const ProgramSourceFile written = write_program_source(*program_source, folder.path());
       tuning.source = written.file;
+      tuning.source_called = written.called;
       tuning.flags.options.insert(tuning.flags.options.end(), written.options.begin(), written.options.end());
     } else {
       use_carried_ptx(channel, kernel, captured, tuning);

@@ -1,6 +1,7 @@
 #pragma once
 // A folder of our own, in the system's folder for temporary files or in another, gone with its owner.
 #include <filesystem>
+#include <string>
 
 namespace regtune {
 
@@ -17,5 +18,9 @@ class ScratchFolder {
  private:
   std::filesystem::path path_;
 };
+
+// A compiler's text about a file in such a folder, in the system's, names the file alone: whoever reads it later finds
+// no such folder.
+std::string without_scratch_folders(std::string text);
 
 }  // namespace regtune

@@ -10,6 +10,7 @@
 #include "link_options.hpp"
 #include "ptxas_report.hpp"
 #include "regtune/error.hpp"
+#include "scratch_folder.hpp"
 #include "static_facts.hpp"
 
 namespace regtune {
@@ -235,7 +236,12 @@ void Sweep::submit(int index) {
 }
 
 BuildCode Sweep::read_back(const Build& build, const CompiledCode& compiled) const {
-  BuildCode code{build, kernel_of(build), compiled.cubin, compiled.log, {}, compiled.failure};
+  BuildCode code{build,
+                 kernel_of(build),
+                 compiled.cubin,
+                 without_scratch_folders(compiled.log),
+                 {},
+                 without_scratch_folders(compiled.failure)};
   if (!compiled.compiled) return code;
   try {
     const Cubin cubin = read_cubin(compiled.cubin);

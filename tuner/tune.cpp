@@ -18,6 +18,7 @@
 #include "regtune/error.hpp"
 #include "run_claim.hpp"
 #include "run_log.hpp"
+#include "scratch_folder.hpp"
 #include "source.hpp"
 #include "store.hpp"
 #include "sweep.hpp"
@@ -63,6 +64,13 @@ void begin_sweep(Sweep& sweep, const TuningPlan& plan, const CompileUnit& unit, 
   sweep.add(plan.order.first);
 }
 
+// What a program compiled itself lies in a folder that goes with the tuning: nothing that is stored names it.
+void call_source(TuningRecord& record, const std::string& called) {
+  record.source_path = called;
+  record.description_folder.clear();
+  for (std::string& note : record.source_notes) note = without_scratch_folders(std::move(note));
+}
+
 // Whether what another process found meanwhile is what this one was asked for.
 std::function<bool(const TuningRecord&)> asked_alike(const MeasureSettings& settings, const TuneRequest& request) {
   return [settings, counters = request.counters](const TuningRecord& record) {
@@ -93,6 +101,18 @@ RaceResult race_as_guessed(const std::vector<Guess>& guesses, const Race& race) 
     return race();
   } catch (const Error& failure) {
     throw Error(failure.kind(), std::string(failure.what()) + advice_for_failure(guesses, failure.what()));
+  }
+}
+
+// What a kernel writes beside its buffers is no guess, and no secret either.
+void tell_about_variables(const Device& device, Progress& progress) {
+  for (const auto& [name, is_compared] : device.written_variables()) {
+    progress.detail(fmt::format("regtune: the kernel writes the variable {} of its module", name));
+    if (!is_compared)
+      progress.note(
+          fmt::format("regtune: the kernel leaves another value in the variable {} each time it runs on the "
+                      "same data: it is compared with nothing",
+                      name));
   }
 }
 
@@ -210,6 +230,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
                                       pool.identity(unit.front_end));
   for (const std::string& note : plan.notes) progress.note("regtune: " + note);
   TuningRecord record = planned_record(plan, unit, target, pool.identity(unit.front_end), request.measure);
+  if (!request.source_called.empty()) call_source(record, request.source_called);
   record.command_line = request.command_line;
   ClaimedRun claimed;  // from here on a run is in the cache
   if (store) claimed = claim_run(*store, record, asked_alike(record.settings, request), progress);
@@ -233,6 +254,7 @@ TuneResult tune(const TuneRequest& request, Progress& progress) {
     CompiledEntrants entrants(sweep, record, target.limits, past, log, plan.order.rest);
     if (!request.compile_budget_s) compile_ahead(sweep, nvcc.get(), entrants);
     race_and_decide(entrants, device, past, log, plan.guesses, record);
+    tell_about_variables(device, progress);
     record.route = sweep.route();
     const std::optional<std::string> difference = difference_of_winners(sweep, entrants, record.verdict);
     if (!difference) {

@@ -33,6 +33,7 @@ struct TuneRequest {
   MeasureSettings measure;
   std::vector<std::string> command_line = {};  // for the record
   // A launch that a running program waits with: it is made again instead of one that is described. Outlives the call.
+  std::string source_called;  // in what is stored; empty: as the file is
   const CapturedLaunch* captured = nullptr;
 };
 
