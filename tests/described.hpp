@@ -6,27 +6,15 @@
 #include <vector>
 
 #include "description.hpp"
+#include "expected_error.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
 
 using Blocks = std::vector<Dim3>;
-using Texts = std::vector<std::string>;
 
 inline LaunchDescription read(const std::string& toml) {
   return read_description("dir/k.cu", "// one\n// two\n/*regtune\n" + toml + "\n*/\nint x;\n");
-}
-
-void expect_error(const auto& action, ErrorKind kind, const Texts& parts) {
-  try {
-    action();
-    ADD_FAILURE() << "no error; wanted " << parts.front();
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(error.kind(), kind) << message;
-    for (const std::string& part : parts)
-      EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks " << part;
-  }
 }
 
 // The description begins in line 4 of the source.

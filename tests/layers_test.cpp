@@ -95,8 +95,8 @@ const std::vector<Names>& layers() {
       {"compilers"},
       {"compile", "compile_order", "inference", "kernel_choice", "search_space", "workload"},
       {"captured_launch", "device_text", "source_choices", "sweep", "workload_message"},
-      {"device_buffers", "device_sampling", "captured_case", "offered_kernel", "snapshot_buffers", "sweep_caps",
-       "tuned_launches"},
+      {"device_buffers", "device_sampling", "captured_case", "compile_identity", "offered_kernel", "snapshot_buffers",
+       "sweep_caps", "tuned_launches"},
       {"awaited_launch", "case_folder", "device_server"},
       {"adopted_worker", "case_source", "device_worker"},
       {"bundled_codes", "capture_command", "collapse", "decide", "device", "instances", "kept_codes", "measure"},
@@ -297,9 +297,11 @@ TEST(Layers, TheJitHelperStandsOnFewFilesOfTheTuner) {
 
 // It is loaded into programs that nobody knows: no compiler, no cache and no command line go there with it.
 TEST(Layers, TheInjectedLibraryStandsOnFewFilesOfTheTuner) {
-  const Names built{
-      "adopted_worker", "device_sampling", "device_server", "driver", "driver_memory", "dynamic_library", "element_type", "from_ptx", "interruption", "measure_json", "module_variables", "nvml", "own_code", "policy", "record_json", "snapshot_buffers", "snapshot_memory", "toolkit", "worker",
-      "workload_message"};
+  const Names built{"adopted_worker",  "device_sampling", "device_server",    "driver",
+                    "driver_memory",   "dynamic_library", "element_type",     "from_ptx",
+                    "interruption",    "measure_json",    "module_variables", "nvml",
+                    "own_code",        "policy",          "record_json",      "snapshot_buffers",
+                    "snapshot_memory", "toolkit",         "worker",           "workload_message"};
   // Of these it takes types alone, whose functions are not linked in.
   const Names declared{"argument_plan", "bench",
                        "buffer_init",   "cubin",

@@ -29,7 +29,8 @@ const Trial& trial_of(const TuningRecord& record, int id) {
 }
 
 TEST(ReplayOfARecord, SaysWhatTheRunSaid) {
-  for (const char* name : {"decay_wide", "saxpy", "matmul_tiled", "nbody", "block_sort", "decay_bounded"}) {
+  for (const char* name :
+       {"decay_wide", "saxpy", "matmul_tiled", "nbody", "block_sort", "decay_bounded", "haccmk_ptx"}) {
     const Replay again = replay({record_file(name), {}, {}, {}});
     EXPECT_EQ(again.then, "") << name << ": " << again.then;
     EXPECT_TRUE(again.notes.empty()) << name;

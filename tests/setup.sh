@@ -77,6 +77,19 @@ fetch_cuda_wheels() {
   touch "$1/complete-13.0"
 }
 
+# For the tests alone: a toolkit without cuobjdump, as some images have it, is completed by the wheel.
+find_cuobjdump() {
+  [[ -z ${REGTUNE_CUOBJDUMP:-} ]] && ! command -v cuobjdump >/dev/null && [[ ! -x $CUDA_HOME/bin/cuobjdump ]] || return 0
+  local site=${XDG_DATA_HOME:-$HOME/.local/share}/regtune/cuobjdump
+  if [[ ! -x $site/nvidia/cu13/bin/cuobjdump ]]; then
+    step "cuda: no cuobjdump here; it comes from PyPI into $site"
+    python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
+    quiet cuobjdump python3 -m pip install --disable-pip-version-check --no-deps --target "$site" \
+      nvidia-cuda-cuobjdump==13.5.37
+  fi
+  export REGTUNE_CUOBJDUMP=$site/nvidia/cu13/bin/cuobjdump
+}
+
 # Ubuntu 22.04 has no package of toml++, and its CMake is older than the build takes. The headers are those of Ubuntu
 # 24.04's package, known by its hash, and CMake is its wheel from PyPI, in a folder where nothing else looks.
 complete_ubuntu_22_04() {
@@ -110,6 +123,7 @@ set_up() {
   fi
   install_packages "${packages[@]}"
   find_cuda_toolkit
+  [[ $1 != tests ]] || find_cuobjdump
 }
 
 # What one clone has compiled serves the next, which CI makes in another folder. Elsewhere the folder is part of what

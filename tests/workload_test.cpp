@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "description.hpp"
+#include "expected_error.hpp"
 #include "regtune/error.hpp"
 
 namespace regtune {
 namespace {
 
 namespace fs = std::filesystem;
-using Texts = std::vector<std::string>;
 
 int bytes_of_type(const std::string& type) {
   const ParameterType parsed = parse_parameter_type(type);
@@ -50,18 +50,6 @@ WorkloadPlan plan_of(const std::string& toml, const KernelSignature& of = saxpy)
 // A kernel of one parameter p, described by `value`.
 WorkloadPlan plan_one(const std::string& type, const std::string& value) {
   return plan_of("sizes = { n = 16 }\nblock = 64\ngrid = 1\nargs.p = " + value, signature({{"p", type}}));
-}
-
-void expect_error(const auto& action, ErrorKind kind, const Texts& parts) {
-  try {
-    action();
-    ADD_FAILURE() << "no error; wanted " << parts.front();
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(error.kind(), kind) << message;
-    for (const std::string& part : parts)
-      EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks " << part;
-  }
 }
 
 void expect_refusal_one(const std::string& type, const std::string& value, const Texts& parts,

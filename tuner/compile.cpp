@@ -19,7 +19,7 @@ namespace {
 constexpr double kNoticedIdleness = 0.02;  // of a job's time
 constexpr double kMostAhead = 3;
 constexpr double kGraceS = 2;  // a compiler's program is stopped by the worker itself, which can then say so
-constexpr double kIdentityLimitMs = 60000;
+constexpr double kLoadingLimitMs = 60000;
 // A job that waits in a channel must fit into its buffer: else we would wait in send() for a worker that waits in
 // its own for us to read.
 constexpr std::size_t kLargestAheadBytes = 32 * 1024;
@@ -36,19 +36,6 @@ std::size_t text_bytes(const CompileJob& job) {
   if (const auto* of_nvrtc = std::get_if<NvrtcRequest>(&job.request)) return of_nvrtc->source.size();
   if (const auto* of_ptxas = std::get_if<PtxasRequest>(&job.request)) return of_ptxas->text.size();
   return std::get<NvccRequest>(job.request).text.size();
-}
-
-CompilerIdentity identity_from(const Message& reply, FrontEnd front_end) {
-  return {reply.at("name"),
-          reply.at("library_path"),
-          reply.at("architectures"),
-          reply.at("include_folders"),
-          reply.at("fixed_options"),
-          reply.at("precompiles_headers"),
-          reply.at("linker"),
-          reply.at("why_no_linker"),
-          reply.at("linker_takes_no_cache"),
-          front_end};
 }
 
 CompiledCode code_from(const Message& reply, int id) {
@@ -100,65 +87,6 @@ std::string CompilePool::header_folder(NvrtcOutput output) const {
   std::error_code failure;
   std::filesystem::create_directory(folder, failure);
   return failure ? "" : folder.string();
-}
-
-const CompilerIdentity& CompilePool::identity() {
-  if (identity_) return *identity_;
-  std::string how;
-  const std::optional<Message> reply = server_.ask({{"identify", true}}, kIdentityLimitMs, how);
-  if (!reply)
-    throw Error(ErrorKind::no_toolkit,
-                fmt::format("loading NVRTC failed: its process {}; is the CUDA toolkit complete?", how));
-  if (reply->contains("failure")) throw Error(ErrorKind::no_toolkit, reply->at("failure").get<std::string>());
-  identity_ = identity_from(*reply, FrontEnd::nvrtc);
-  return *identity_;
-}
-
-void CompilePool::look_for(CompilerProgram& program, const Message& question) {
-  if (program.was_looked_for || program.search) return;
-  program.search = server_.spawn();
-  program.search->channel.send(question);
-}
-
-// Requires: the search was begun.
-void CompilePool::finish_search(CompilerProgram& program, FrontEnd front_end) {
-  if (program.was_looked_for) return;
-  program.was_looked_for = true;
-  const Channel::Received received = program.search->channel.receive(after_ms(kIdentityLimitMs));
-  ForkServer::abandon(*program.search);
-  program.search.reset();
-  const std::string variable = front_end == FrontEnd::nvcc ? "REGTUNE_NVCC" : "REGTUNE_PTXAS";
-  if (received.state == Channel::State::timed_out)
-    program.why_not = fmt::format("looking for {} took longer than {:.0f} s; name it by {}", to_string(front_end),
-                                  kIdentityLimitMs / 1000, variable);
-  else if (received.state != Channel::State::message)
-    program.why_not = fmt::format("the process that looked for {} died; name it by {}", to_string(front_end), variable);
-  else if (received.message.contains("failure"))
-    program.why_not = received.message.at("failure").get<std::string>();
-  else
-    program.found = identity_from(received.message, front_end);
-}
-
-void CompilePool::look_for_nvcc() {
-  look_for(nvcc_, {{"identify_nvcc", true}, {"nvcc_file", nvcc_file_}});
-}
-
-const CompilerIdentity* CompilePool::nvcc() {
-  look_for_nvcc();
-  finish_search(nvcc_, FrontEnd::nvcc);
-  return nvcc_.found ? &*nvcc_.found : nullptr;
-}
-
-const CompilerIdentity& CompilePool::identity(FrontEnd front_end) {
-  if (front_end == FrontEnd::nvrtc) return identity();
-  if (front_end == FrontEnd::nvcc) nvcc();
-  if (front_end == FrontEnd::ptxas) {
-    look_for(ptxas_, {{"identify_ptxas", true}});
-    finish_search(ptxas_, front_end);
-  }
-  const CompilerProgram& program = front_end == FrontEnd::nvcc ? nvcc_ : ptxas_;
-  if (program.found) return *program.found;
-  throw Error(ErrorKind::no_toolkit, program.why_not);
 }
 
 CompileJob CompilePool::with_limits(CompileJob job) const {
@@ -258,7 +186,7 @@ void CompilePool::load_linker_in_server() {
   const bool links = std::any_of(waiting_.begin(), waiting_.end(), [](const auto& job) { return job.link_options; });
   if (!links || server_has_linker_) return;
   std::string how;  // a worker will say it again
-  server_has_linker_ = server_.ask({{"load_linker", true}}, kIdentityLimitMs, how).has_value();
+  server_has_linker_ = server_.ask({{"load_linker", true}}, kLoadingLimitMs, how).has_value();
 }
 
 // What a worker gets beyond the job that it is at, so that it does not idle while the caller is elsewhere: nothing

@@ -101,15 +101,18 @@ std::string Nvcc::version() const {
 }
 
 std::vector<int> Nvcc::architectures() const {
-  const ProgramRun run = run_program({{file_, "--list-gpu-arch"}, kQuestionLimitS});
+  return architectures_in(run_program({{file_, "--list-gpu-arch"}, kQuestionLimitS}).output, "compute_");
+}
+
+std::vector<int> architectures_in(const std::string& text, std::string_view mark) {
   std::vector<int> numbers;
-  constexpr std::string_view kMark = "compute_";
-  for (std::size_t at = run.output.find(kMark); at != std::string::npos; at = run.output.find(kMark, at + 1)) {
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
     int number = 0;
-    std::from_chars(run.output.data() + at + kMark.size(), run.output.data() + run.output.size(), number);
+    std::from_chars(text.data() + at + mark.size(), text.data() + text.size(), number);
     if (number > 0) numbers.push_back(number);
   }
   std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 

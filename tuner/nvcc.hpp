@@ -4,6 +4,7 @@
 // own for what nvcc leaves behind. It may be called in any process that has one thread.
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler_reply.hpp"
@@ -47,6 +48,8 @@ CompilerReply compile_by_nvcc(const NvccRequest& request);
 
 // "release 13.0, V13.0.88" -> "13.0.88"; empty where the text says no such thing.
 std::string nvcc_release(const std::string& version_text);
+// The numbers behind `mark` in what a compiler says of itself, each once and rising: {75, 80} of "sm_80, sm_75, sm_80".
+std::vector<int> architectures_in(const std::string& text, std::string_view mark);
 
 // The compiler that the commands of `nvcc --dryrun` say they stand in for: "GCC 12.2.0", "Clang 16.0.6"; or empty.
 std::string host_compiler(const std::string& dry_run);

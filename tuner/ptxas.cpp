@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -53,17 +51,7 @@ std::optional<Ptxas> Ptxas::open(std::string& why_not) {
 }
 
 std::vector<int> Ptxas::architectures() const {
-  const ProgramRun run = run_program({{file_, "--help"}, kQuestionLimitS});
-  std::vector<int> numbers;
-  constexpr std::string_view kMark = "'sm_";
-  for (std::size_t at = run.output.find(kMark); at != std::string::npos; at = run.output.find(kMark, at + 1)) {
-    int number = 0;
-    std::from_chars(run.output.data() + at + kMark.size(), run.output.data() + run.output.size(), number);
-    if (number > 0) numbers.push_back(number);
-  }
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  return numbers;
+  return architectures_in(run_program({{file_, "--help"}, kQuestionLimitS}).output, "'sm_");
 }
 
 CompilerReply compile_by_ptxas(const PtxasRequest& request) {
