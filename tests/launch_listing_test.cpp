@@ -194,16 +194,22 @@ TEST(LaunchListing, AdvisesWhatTakesTimeAndSaysWhy) {
   EXPECT_EQ(lines.find("graph"), std::string::npos) << "no launch of its own can be captured";
 }
 
-TEST(LaunchListing, ACodeThatTheProgramCompilesNeedsNoSource) {
-  LaunchListing listing;
-  ToldKernel own = told(1, "_Z5helloILi4EEvPf");
-  own.from_nvrtc = true;
-  listing.add_kernel(0, own);
-  Counts counts;
-  counts.timed(counts.add(1, 4, 1), 1, 1'000'000);
-  listing.add_counts(0, counts.table());
-  EXPECT_TRUE(
-      holds(listing_text(listing.kernels(), 0), "regtune run -k 'hello<4>' -- ...   # 100.0 % of the time; most of"));
+TEST(LaunchListing, WhereTheProgramHasItsTextNoSourceIsAskedFor) {
+  const auto advice_for = [](bool from_nvrtc, const std::string& image_form) {
+    LaunchListing listing;
+    ToldKernel kernel = told(1, "_Z5helloILi4EEvPf");
+    kernel.from_nvrtc = from_nvrtc;
+    kernel.image_form = image_form;
+    listing.add_kernel(0, kernel);
+    Counts counts;
+    counts.timed(counts.add(1, 4, 1), 1, 1'000'000);
+    listing.add_counts(0, counts.table());
+    return listing_text(listing.kernels(), 0);
+  };
+  const std::string without = "regtune run -k 'hello<4>' -- ...   # 100.0 % of the time; most of";
+  EXPECT_TRUE(holds(advice_for(true, "cubin"), without));
+  EXPECT_TRUE(holds(advice_for(false, "PTX"), without));
+  EXPECT_TRUE(holds(advice_for(false, "fat binary"), "regtune run -k 'hello<4>' --source FILE.cu -- ...")) << "perhaps";
 }
 
 TEST(LaunchListing, ShowsFewShapesAndCountsTheRest) {

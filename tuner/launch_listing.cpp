@@ -151,7 +151,9 @@ std::string advice(const std::vector<ListedKernel>& kernels, double total) {
   for (const ListedKernel& kernel : kernels) {
     if (named == kWorthTuning || total <= 0 || kernel.ms < kWorthShare * total) break;
     if (kernel.launches == 0) continue;
-    const std::string source = kernel.told.from_nvrtc ? "" : " --source FILE.cu";
+    // A fat binary may carry PTX, too; its source gives more to try.
+    const bool has_what_to_compile = kernel.told.from_nvrtc || kernel.told.image_form == "PTX";
+    const std::string source = has_what_to_compile ? "" : " --source FILE.cu";
     text += fmt::format("  regtune run -k '{}'{} -- ...   # {:.1f} % of the time; {}\n", kernel_name(kernel.told.name),
                         source, 100 * kernel.ms / total, why_worth(kernel));
     ++named;
