@@ -169,7 +169,7 @@ TEST(Inference, KeepsAGuessedSizeWithinTheMemory) {
 TEST(Inference, KeepsIndicesWithinTheBuffers) {
   const Parameters gather{{"col_idx", "const int*"}, {"in", "const float*"}, {"out", "float*"}, {"num_rows", "int"}};
   const InferredLaunch launch = infer(gather, {}, "sizes.num_rows = 100");
-  const auto& index = std::get<BufferPlan>(plan(launch, gather).parameters[0]);
+  const BufferPlan index = std::get<BufferPlan>(plan(launch, gather).parameters[0]);
   EXPECT_EQ(index.init.kind, BufferInit::Kind::modulo);
   EXPECT_EQ(index.init.a, 100);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,8 +16,8 @@
 namespace regtune {
 namespace {
 
-int spilled_bytes(const Trial& trial) {
-  return trial.facts->spill_store_bytes + trial.facts->spill_load_bytes;
+std::int64_t spilled_bytes(const Trial& trial) {
+  return std::int64_t{trial.facts->spill_store_bytes} + trial.facts->spill_load_bytes;
 }
 
 // The registers of a cap, in either form; beside a fixed block size __maxnreg__ takes the place of all caps.

@@ -19,7 +19,7 @@ const StaticFacts* without_bound(const TuningRecord& record) {
 
 std::string spell_use(const StaticFacts& facts) {
   std::string text = std::to_string(facts.registers_per_thread);
-  if (facts.spill_store_bytes + facts.spill_load_bytes > 0)
+  if (facts.spill_store_bytes > 0 || facts.spill_load_bytes > 0)
     text += fmt::format(", spilling {}/{} bytes", facts.spill_store_bytes, facts.spill_load_bytes);
   return text;
 }

@@ -26,8 +26,8 @@ std::string name_of(const CheckedKernel& kernel) {
   return fmt::format("{}, {}", kernel.signature, kernel.architecture);
 }
 
-int spill_bytes(const CheckedKernel& kernel) {
-  return kernel.spill_store_bytes + kernel.spill_load_bytes;
+std::int64_t spill_bytes(const CheckedKernel& kernel) {
+  return std::int64_t{kernel.spill_store_bytes} + kernel.spill_load_bytes;
 }
 
 std::string read_text(const std::filesystem::path& file) {
@@ -233,7 +233,7 @@ CheckFindings compare_with_baseline(const std::vector<CheckedKernel>& kernels, c
       findings.notes.push_back(fmt::format("{}: not in the baseline: add it with --write-baseline", name_of(kernel)));
       continue;
     }
-    const auto compare = [&](const char* what, int then, int now) {
+    const auto compare = [&](const char* what, std::int64_t then, std::int64_t now) {
       if (now > then)
         findings.breaches.push_back(
             fmt::format("{}: {}: {}, and {} in the baseline{}", name_of(kernel), what, now, then, compilers));

@@ -9,7 +9,7 @@ namespace {
 
 std::string spell_use(int registers, int stores, int loads) {
   std::string text = fmt::format("{} registers", registers);
-  return stores + loads > 0 ? fmt::format("{}, spills {}/{}", text, stores, loads) : text;
+  return stores > 0 || loads > 0 ? fmt::format("{}, spills {}/{}", text, stores, loads) : text;
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void append_diagnosis(std::string& text, const TuningRecord& record) {
     text += fmt::format("the author's code cannot be launched: {}\n", refused->reason);
   if (!author.facts) return;
   const StaticFacts& facts = *author.facts;
-  const int spilled = facts.spill_store_bytes + facts.spill_load_bytes;
+  const std::int64_t spilled = std::int64_t{facts.spill_store_bytes} + facts.spill_load_bytes;
   if (facts.stack_frame_bytes > 0 && spilled == 0)
     text += fmt::format(
         "the author's code has a stack frame of {} bytes and spills nothing: an array there is indexed "
