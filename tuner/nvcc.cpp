@@ -120,7 +120,7 @@ CompilerReply compile_by_nvcc(const NvccRequest& request) {
   CompilerReply reply;
   const ScratchFolder folder(request.scratch_folder);
   if (folder.path().empty()) {
-    reply.log = "no folder for nvcc's files can be made in the folder for temporary files";
+    reply.log = "no folder for nvcc's files can be made; set TMPDIR to one that is writable";
     return reply;
   }
   // The author's name is part of some mangled names, so the text goes by it too.

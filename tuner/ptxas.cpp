@@ -58,7 +58,7 @@ CompilerReply compile_by_ptxas(const PtxasRequest& request) {
   CompilerReply reply;
   const ScratchFolder folder(request.scratch_folder);
   if (folder.path().empty()) {
-    reply.log = "no folder for ptxas's files can be made in the folder for temporary files";
+    reply.log = "no folder for ptxas's files can be made; set TMPDIR to one that is writable";
     return reply;
   }
   const fs::path text = folder.path() / fs::path(request.file).filename();
